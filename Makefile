@@ -1,0 +1,38 @@
+# make run    does the main job on a real repository, visibly
+# make test   everything that decides whether a change may land (under 15 minutes)
+# make bench  what is slow or measures
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# The CPU build of torch is 200 MB, the CUDA build several GB: ask for the former first.
+TORCH ?= torch==2.13.0
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+
+.PHONY: setup run test lint types imports unit bench clean
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -c 'import torch' 2>/dev/null || \
+	    $(BIN)/pip install --quiet --retries 0 --timeout 15 --index-url $(TORCH_INDEX) $(TORCH) 2>/dev/null || \
+	    $(BIN)/pip install --quiet $(TORCH)
+	$(BIN)/pip install --quiet --editable '.[all]'
+	touch $@
+
+lint: setup
+	$(BIN)/ruff check .
+
+types: setup
+	$(BIN)/mypy bench daemon hooks ipc query repair stores systemd
+
+imports: setup
+	$(BIN)/lint-imports
+
+unit: setup
+	$(BIN)/pytest -n auto -q
+
+test: lint types imports unit
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
