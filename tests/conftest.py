@@ -1,0 +1,41 @@
+"""Every test runs in a home of its own: no user's configuration, no user's daemon, fixed dates."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def isolated_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Point HOME, the XDG folders and Git's configuration at an empty folder; return it.
+
+    The runtime folder is short and apart, since a Unix socket's path may not exceed 107 bytes.
+    """
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    for variable, folder in {
+        "XDG_CONFIG_HOME": "config",
+        "XDG_STATE_HOME": "state",
+        "XDG_CACHE_HOME": "cache",
+        "XDG_DATA_HOME": "data",
+    }.items():
+        (home / folder).mkdir()
+        monkeypatch.setenv(variable, str(home / folder))
+    config = home / "gitconfig"
+    config.write_text(
+        "[user]\n\tname = Test\n\temail = test@example.org\n"
+        "[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n[gc]\n\tauto = 0\n"
+    )
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("GIT_AUTHOR_DATE", "2024-01-02T03:04:05Z")
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2024-01-02T03:04:05Z")
+    for variable in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID"):
+        monkeypatch.delenv(variable, raising=False)
+    with tempfile.TemporaryDirectory(prefix="nibd-") as runtime:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+        yield home
