@@ -10,7 +10,9 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def isolated_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def isolated_home(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
     """Point HOME, the XDG folders and Git's configuration at an empty folder; return it.
 
     The runtime folder is short and apart, since a Unix socket's path may not exceed 107 bytes.
@@ -34,7 +36,8 @@ def isolated_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.setenv("GIT_AUTHOR_DATE", "2024-01-02T03:04:05Z")
     monkeypatch.setenv("GIT_COMMITTER_DATE", "2024-01-02T03:04:05Z")
-    for variable in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID"):
+    git_set = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE")
+    for variable in (*git_set, "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID"):
         monkeypatch.delenv(variable, raising=False)
     with tempfile.TemporaryDirectory(prefix="nibd-") as runtime:
         monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
