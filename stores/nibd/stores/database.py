@@ -1,0 +1,107 @@
+"""Opening a SQLite file of nibd: schema by sqlite-utils migrations, then a plain connection.
+
+Hot paths use the plain connection with prepared SQL; sqlite-utils owns the schema and its history,
+so that a store written by an older nibd opens in a newer one.
+
+One process writes a file, several read it. WAL lets readers go on while the writer commits.
+A connection is shared by the threads of its process and guarded by the lock beside it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from sqlite_utils import Database, Migrations
+
+from nibd.stores.errors import StoreError
+
+BUSY_TIMEOUT_S = 10.0
+
+Durability = Literal["FULL", "NORMAL"]
+"""`FULL`: a commit has reached the disk when it returns. `NORMAL`: a power cut may lose the last
+commits but never corrupts; for what can be computed again."""
+
+
+class Connection:
+    """A SQLite connection that several threads may share."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+        self._lock = threading.RLock()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Write inside one transaction: all of it is kept, or nothing."""
+        with self._lock, _translated(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+            except BaseException:
+                self._connection.rollback()
+                raise
+            self._connection.commit()
+
+    def rows(self, sql: str, parameters: tuple[object, ...] = ()) -> list[sqlite3.Row]:
+        with self._lock, _translated(self.path):
+            return self._connection.execute(sql, parameters).fetchall()
+
+    def row(self, sql: str, parameters: tuple[object, ...] = ()) -> sqlite3.Row | None:
+        with self._lock, _translated(self.path):
+            found: sqlite3.Row | None = self._connection.execute(sql, parameters).fetchone()
+            return found
+
+    def check(self) -> str | None:
+        """What SQLite finds wrong with the file, `None` when it finds nothing."""
+        found = self.rows("PRAGMA quick_check(1)")
+        return None if found and found[0][0] == "ok" else str(found[0][0] if found else "no answer")
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+
+def open_database(path: Path, migrations: Migrations, durability: Durability = "NORMAL") -> Connection:
+    """Open `path` for writing, creating it and bringing its schema up to date."""
+    with _translated(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = _connect(path)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA synchronous = {durability}")
+        migrations.apply(Database(connection, execute_plugins=False))
+        connection.commit()
+        return Connection(path, connection)
+
+
+def open_reader(path: Path) -> Connection:
+    """Open an existing file that another process writes; nothing is created.
+
+    Raises `StoreError` when there is none.
+    """
+    if not path.exists():
+        raise StoreError(f"{path} does not exist; it is made by the next build")
+    with _translated(path):
+        connection = _connect(path)
+        connection.execute("PRAGMA query_only = ON")
+        return Connection(path, connection)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, cached_statements=256
+    )
+    connection.row_factory = sqlite3.Row
+    return connection
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise StoreError(f"{path}: {error}") from error
