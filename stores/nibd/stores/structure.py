@@ -1,0 +1,341 @@
+"""structure.db: which files each tree holds, their units, and who imports what.
+
+Rows never change once written, so every snapshot of a repository shares them:
+
+source    what facts say of one blob in one language by one extractor; its units and imports
+file      one path with one blob and what was made of it (a source, or a skip)
+listing   which file rows a tree holds, as a bitmap; a commit's listing is its parent's with the
+          bits of the changed files turned
+
+A listing is the base of every view: the difference of two listings is what a view has to repair.
+Only collection removes rows, and only those that no listing holds.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NewType
+
+from sqlite_utils import Database, Migrations
+
+from nibd.stores.bitmap import Bitmap
+from nibd.stores.database import Connection, open_database, open_reader
+from nibd.stores.errors import CorruptStore
+from nibd.stores.types import BlobId, Facts, FileVersion, Import, Level, RepoPath, Skip, TextId
+
+FileRow = NewType("FileRow", int)
+ListingId = NewType("ListingId", int)
+
+migrations = Migrations("nibd.structure")
+
+
+SCHEMA = (
+    """CREATE TABLE source (id INTEGER PRIMARY KEY, blob TEXT NOT NULL, language TEXT NOT NULL,
+        extractor TEXT NOT NULL, lines INTEGER NOT NULL, UNIQUE (blob, language, extractor))""",
+    """CREATE TABLE unit (source INTEGER NOT NULL, ordinal INTEGER NOT NULL, level INTEGER NOT NULL,
+        kind TEXT NOT NULL, name TEXT NOT NULL, qualified TEXT NOT NULL, start_line INTEGER NOT NULL,
+        end_line INTEGER NOT NULL, parent INTEGER, text_id BLOB,
+        PRIMARY KEY (source, ordinal)) WITHOUT ROWID""",
+    # People type names in any case; all else compares byte by byte.
+    "CREATE INDEX unit_by_name ON unit (name COLLATE NOCASE)",
+    "CREATE INDEX unit_by_text ON unit (text_id)",
+    """CREATE TABLE import (source INTEGER NOT NULL, ordinal INTEGER NOT NULL, module TEXT NOT NULL,
+        start_line INTEGER NOT NULL, end_line INTEGER NOT NULL,
+        PRIMARY KEY (source, ordinal)) WITHOUT ROWID""",
+    """CREATE TABLE file (id INTEGER PRIMARY KEY, path BLOB NOT NULL, blob TEXT NOT NULL,
+        mode INTEGER NOT NULL, language TEXT NOT NULL, skip TEXT NOT NULL, extractor TEXT NOT NULL,
+        source INTEGER, UNIQUE (path, blob, mode, language, skip, extractor))""",
+    "CREATE INDEX file_by_source ON file (source)",
+    "CREATE TABLE listing (id INTEGER PRIMARY KEY, bits BLOB NOT NULL, checksum INTEGER NOT NULL)",
+)
+
+
+@migrations()
+def m001_initial(db: Database) -> None:
+    for statement in SCHEMA:
+        db.execute(statement)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredUnit:
+    """A unit as structure.db holds it, with the file it stands in."""
+
+    file: FileVersion
+    ordinal: int
+    level: Level
+    kind: str
+    name: str
+    qualified: str
+    start_line: int
+    end_line: int
+    parent: int | None
+    text_id: TextId | None
+
+    @property
+    def address_key(self) -> tuple[bytes, int, int, str]:
+        return (self.file.path, self.start_line, self.end_line, self.kind)
+
+
+class StructureStore:
+    """One repository's structure.db. Every method may be called from any thread."""
+
+    def __init__(self, database: Connection) -> None:
+        self._db = database
+
+    @staticmethod
+    def open(path: Path) -> StructureStore:
+        """For the one process that writes it. What is committed is on disk: snapshots name it."""
+        return StructureStore(open_database(path, migrations, durability="FULL"))
+
+    @staticmethod
+    def open_reader(path: Path) -> StructureStore:
+        return StructureStore(open_reader(path))
+
+    def close(self) -> None:
+        self._db.close()
+
+    # What is written
+
+    def add(
+        self, files: Sequence[FileVersion], facts: Iterable[tuple[BlobId, str, Facts]], extractor: str
+    ) -> list[FileRow]:
+        """Store `files`, and the facts of their blobs where they are new; give the files' rows.
+
+        Facts must hold every blob that a file without a skip names, unless its source is stored.
+        """
+        with self._db.transaction() as db:
+            for blob, language, fact in facts:
+                _insert_source(db, blob, language, extractor, fact)
+            return [_file_row(db, file, extractor) for file in files]
+
+    def without_source(self, files: Iterable[FileVersion], extractor: str) -> set[tuple[BlobId, str]]:
+        """Which blobs (with their language) of `files` have units that are not stored yet."""
+        wanted = {(file.blob, file.language) for file in files if file.skip is None}
+        return {
+            (blob, language)
+            for blob, language in wanted
+            if self._db.row(
+                "SELECT 1 FROM source WHERE blob = ? AND language = ? AND extractor = ?",
+                (blob, language, extractor),
+            )
+            is None
+        }
+
+    def add_listing(self, bits: Bitmap) -> ListingId:
+        with self._db.transaction() as db:
+            cursor = db.execute(
+                "INSERT INTO listing (bits, checksum) VALUES (?, ?)", (bits.data, zlib.crc32(bits.data))
+            )
+            return ListingId(int(cursor.lastrowid or 0))
+
+    # What is read
+
+    def listing(self, listing: ListingId) -> Bitmap:
+        row = self._db.row("SELECT bits, checksum FROM listing WHERE id = ?", (listing,))
+        if row is None or zlib.crc32(row["bits"]) != row["checksum"]:
+            raise CorruptStore(f"{self._db.path}: listing {listing} is {'damaged' if row else 'missing'}")
+        return Bitmap(row["bits"])
+
+    def known(self, path: RepoPath, blob: BlobId, mode: int, extractor: str) -> list[FileVersion]:
+        """What was made of this content at this path before."""
+        sql = f"SELECT {_FILE} FROM file WHERE path = ? AND blob = ? AND mode = ? AND extractor = ?"
+        return [_file(row) for row in self._db.rows(sql, (path, blob, mode, extractor))]
+
+    def at_path(self, listing: Bitmap, path: RepoPath) -> tuple[FileRow, FileVersion] | None:
+        """The file that the tree of `listing` has at `path`."""
+        for row in self._db.rows(f"SELECT {_FILE} FROM file WHERE path = ?", (path,)):
+            if row["id"] in listing:
+                return FileRow(row["id"]), _file(row)
+        return None
+
+    def files(self, rows: Iterable[int]) -> Iterator[tuple[FileRow, FileVersion]]:
+        """The files of these rows, in the order given."""
+        for batch in _batches(rows, 500):
+            marks = ",".join("?" * len(batch))
+            found = {
+                row["id"]: _file(row)
+                for row in self._db.rows(f"SELECT {_FILE} FROM file WHERE id IN ({marks})", tuple(batch))
+            }
+            if len(found) != len(batch):
+                raise CorruptStore(f"{self._db.path}: {len(batch) - len(found)} listed files are missing")
+            yield from ((FileRow(row), found[row]) for row in batch)
+
+    def under(self, listing: Bitmap, prefix: bytes) -> Iterator[tuple[FileRow, FileVersion]]:
+        """The tree's files below the folder `prefix` (`b""` for all, else ending in `/`)."""
+        if prefix:
+            after = prefix[:-1] + b"0"  # the byte after "/"
+            sql = f"SELECT {_FILE} FROM file WHERE path >= ? AND path < ?"
+            rows = self._db.rows(sql, (prefix, after))
+            yield from ((FileRow(row["id"]), _file(row)) for row in rows if row["id"] in listing)
+        else:
+            yield from self.files(listing)
+
+    def units(self, file: FileVersion, row: FileRow) -> list[StoredUnit]:
+        """The units of one file, in document order."""
+        sql = f"""SELECT {_UNIT} FROM unit JOIN file f ON f.source = unit.source
+                  WHERE f.id = ? ORDER BY ordinal"""
+        return [_unit(found, file) for found in self._db.rows(sql, (row,))]
+
+    def imports(self, row: FileRow) -> list[Import]:
+        sql = """SELECT module, start_line, end_line FROM import i JOIN file f ON f.source = i.source
+                 WHERE f.id = ? ORDER BY ordinal"""
+        return [Import(*found) for found in self._db.rows(sql, (row,))]
+
+    def named(self, listing: Bitmap, name: str) -> list[StoredUnit]:
+        """The tree's units called `name` (last component only), in any case, by address."""
+        return self._joined(listing, "unit.name = ? COLLATE NOCASE", name)
+
+    def with_text(self, listing: Bitmap, text_id: TextId) -> list[StoredUnit]:
+        """The tree's units whose embedded text is `text_id`, by address."""
+        return self._joined(listing, "unit.text_id = ?", text_id)
+
+    def holds_text(self, listing: Bitmap, text_id: TextId) -> bool:
+        """Whether any unit of the tree has this embedded text. Stops at the first."""
+        sql = "SELECT f.id FROM unit JOIN file f ON f.source = unit.source WHERE unit.text_id = ?"
+        return any(row[0] in listing for row in self._db.rows(sql, (text_id,)))
+
+    def text_ids(self, rows: Iterable[int]) -> Iterator[tuple[FileRow, TextId]]:
+        """The texts to embed of these files, each as often as it occurs."""
+        for batch in _batches(rows, 500):
+            marks = ",".join("?" * len(batch))
+            sql = f"""SELECT f.id, unit.text_id FROM file f JOIN unit ON unit.source = f.source
+                      WHERE f.id IN ({marks}) AND unit.text_id IS NOT NULL ORDER BY f.id, unit.ordinal"""
+            yield from ((FileRow(row[0]), TextId(row[1])) for row in self._db.rows(sql, tuple(batch)))
+
+    def counts(self, rows: Iterable[int]) -> dict[str, int]:
+        """What these files hold: `language:L` and `skip:R` count files, `units:L2` units by level,
+        `lines` and `imports` themselves."""
+        total: dict[str, int] = {}
+        for batch in _batches(rows, 500):
+            marks = ",".join("?" * len(batch))
+            for sql in (_COUNT_FILES, _COUNT_LINES, _COUNT_UNITS, _COUNT_IMPORTS):
+                for key, count in self._db.rows(sql.format(marks=marks), tuple(batch)):
+                    total[key] = total.get(key, 0) + count
+        return total
+
+    # What is collected
+
+    def collect(self, listings: Iterable[ListingId]) -> dict[str, int]:
+        """Keep these listings and what they hold, remove the rest; give the number of rows removed."""
+        kept = set(listings)
+        live = Bitmap()
+        for listing in kept:
+            live = live.union(self.listing(listing))
+        with self._db.transaction() as db:
+            dead_listings = [r[0] for r in db.execute("SELECT id FROM listing") if r[0] not in kept]
+            db.executemany("DELETE FROM listing WHERE id = ?", [(i,) for i in dead_listings])
+            dead = [r[0] for r in db.execute("SELECT id FROM file") if r[0] not in live]
+            db.executemany("DELETE FROM file WHERE id = ?", [(i,) for i in dead])
+            sources = [r[0] for r in db.execute(_DEAD_SOURCES)]
+            for table, column in (("unit", "source"), ("import", "source"), ("source", "id")):
+                db.executemany(f"DELETE FROM {table} WHERE {column} = ?", [(i,) for i in sources])
+        return {"listings": len(dead_listings), "files": len(dead), "sources": len(sources)}
+
+    def check(self) -> str | None:
+        return self._db.check()
+
+    def _joined(self, listing: Bitmap, where: str, value: object) -> list[StoredUnit]:
+        sql = f"""SELECT {_UNIT}, {_FILE_OF_UNIT} FROM unit JOIN file f ON f.source = unit.source
+                  WHERE {where}"""
+        found = [_unit(row, _file(row)) for row in self._db.rows(sql, (value,)) if row["id"] in listing]
+        return sorted(found, key=lambda unit: unit.address_key)
+
+
+_FILE = "id, path, blob, mode, language, skip"
+_FILE_OF_UNIT = "f.id, f.path, f.blob, f.mode, f.language, f.skip"
+_UNIT = (
+    "unit.ordinal, unit.level, unit.kind, unit.name, unit.qualified, unit.start_line, unit.end_line, "
+    "unit.parent, unit.text_id"
+)
+_COUNT_FILES = """SELECT CASE skip WHEN '' THEN 'language:' || language ELSE 'skip:' || skip END AS key,
+    count(*) FROM file WHERE id IN ({marks}) GROUP BY key"""
+_COUNT_LINES = """SELECT 'lines', sum(s.lines) FROM file f JOIN source s ON s.id = f.source
+    WHERE f.id IN ({marks}) HAVING count(*)"""
+_COUNT_UNITS = """SELECT 'units:L' || level, count(*) FROM file f JOIN unit ON unit.source = f.source
+    WHERE f.id IN ({marks}) GROUP BY level"""
+_COUNT_IMPORTS = """SELECT 'imports', count(*) FROM file f JOIN import i ON i.source = f.source
+    WHERE f.id IN ({marks}) HAVING count(*)"""
+_DEAD_SOURCES = "SELECT id FROM source WHERE id NOT IN (SELECT source FROM file WHERE source IS NOT NULL)"
+
+
+def _insert_source(db: sqlite3.Connection, blob: str, language: str, extractor: str, facts: Facts) -> None:
+    cursor = db.execute(
+        "INSERT OR IGNORE INTO source (blob, language, extractor, lines) VALUES (?, ?, ?, ?)",
+        (blob, language, extractor, facts.lines),
+    )
+    if cursor.rowcount == 0:
+        return
+    source = cursor.lastrowid
+    db.executemany(
+        "INSERT INTO unit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                source, ordinal, int(unit.level), unit.kind, unit.name, unit.qualified,
+                unit.start_line, unit.end_line, unit.parent, text_id,
+            )
+            for ordinal, (unit, text_id) in enumerate(zip(facts.units, facts.text_ids, strict=True))
+        ],
+    )  # fmt: skip
+    db.executemany(
+        "INSERT INTO import VALUES (?, ?, ?, ?, ?)",
+        [(source, ordinal, i.module, i.start_line, i.end_line) for ordinal, i in enumerate(facts.imports)],
+    )
+
+
+def _file_row(db: sqlite3.Connection, file: FileVersion, extractor: str) -> FileRow:
+    key = (file.path, file.blob, file.mode, file.language, file.skip or "", extractor)
+    found = db.execute(
+        """SELECT id FROM file WHERE path = ? AND blob = ? AND mode = ? AND language = ? AND skip = ?
+           AND extractor = ?""",
+        key,
+    ).fetchone()
+    if found:
+        return FileRow(found[0])
+    source = None
+    if file.skip is None:
+        row = db.execute(
+            "SELECT id FROM source WHERE blob = ? AND language = ? AND extractor = ?",
+            (file.blob, file.language, extractor),
+        ).fetchone()
+        if row is None:
+            raise KeyError(f"no facts were given for {file.path!r}")
+        source = row[0]
+    cursor = db.execute(
+        """INSERT INTO file (path, blob, mode, language, skip, extractor, source)
+           VALUES (?, ?, ?, ?, ?, ?, ?)""",
+        (*key, source),
+    )
+    return FileRow(int(cursor.lastrowid or 0))
+
+
+def _file(row: sqlite3.Row) -> FileVersion:
+    return FileVersion(
+        RepoPath(row["path"]),
+        BlobId(row["blob"]),
+        row["mode"],
+        row["language"],
+        Skip(row["skip"]) if row["skip"] else None,
+    )
+
+
+def _unit(row: sqlite3.Row, file: FileVersion) -> StoredUnit:
+    return StoredUnit(
+        file, row["ordinal"], Level(row["level"]), row["kind"], row["name"], row["qualified"],
+        row["start_line"], row["end_line"], row["parent"],
+        TextId(row["text_id"]) if row["text_id"] is not None else None,
+    )  # fmt: skip
+
+
+def _batches(rows: Iterable[int], size: int) -> Iterator[list[int]]:
+    batch: list[int] = []
+    for row in rows:
+        batch.append(row)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
