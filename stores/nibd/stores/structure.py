@@ -3,7 +3,7 @@
 Rows never change once written, so every snapshot of a repository shares them:
 
 source    what facts say of one blob in one language by one extractor; its units and imports
-file      one path with one blob and what was made of it (a source, or a skip)
+file      one path with one blob and what was made of it under one profile (a source, or a skip)
 listing   which file rows a tree holds, as a bitmap; a commit's listing is its parent's with the
           bits of the changed files turned
 
@@ -25,7 +25,7 @@ from sqlite_utils import Database, Migrations
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.database import Connection, open_database, open_reader
 from nibd.stores.errors import CorruptStore
-from nibd.stores.types import BlobId, Facts, FileVersion, Import, Level, RepoPath, Skip, TextId
+from nibd.stores.types import BlobId, Facts, FileVersion, Import, Level, ProfileId, RepoPath, Skip, TextId
 
 FileRow = NewType("FileRow", int)
 ListingId = NewType("ListingId", int)
@@ -47,8 +47,8 @@ SCHEMA = (
         start_line INTEGER NOT NULL, end_line INTEGER NOT NULL,
         PRIMARY KEY (source, ordinal)) WITHOUT ROWID""",
     """CREATE TABLE file (id INTEGER PRIMARY KEY, path BLOB NOT NULL, blob TEXT NOT NULL,
-        mode INTEGER NOT NULL, language TEXT NOT NULL, skip TEXT NOT NULL, extractor TEXT NOT NULL,
-        source INTEGER, UNIQUE (path, blob, mode, language, skip, extractor))""",
+        mode INTEGER NOT NULL, language TEXT NOT NULL, skip TEXT NOT NULL, profile TEXT NOT NULL,
+        source INTEGER, UNIQUE (path, blob, mode, language, skip, profile))""",
     "CREATE INDEX file_by_source ON file (source)",
     "CREATE TABLE listing (id INTEGER PRIMARY KEY, bits BLOB NOT NULL, checksum INTEGER NOT NULL)",
 )
@@ -101,7 +101,12 @@ class StructureStore:
     # What is written
 
     def add(
-        self, files: Sequence[FileVersion], facts: Iterable[tuple[BlobId, str, Facts]], extractor: str
+        self,
+        files: Sequence[FileVersion],
+        facts: Iterable[tuple[BlobId, str, Facts]],
+        *,
+        extractor: str,
+        profile: ProfileId,
     ) -> list[FileRow]:
         """Store `files`, and the facts of their blobs where they are new; give the files' rows.
 
@@ -110,7 +115,7 @@ class StructureStore:
         with self._db.transaction() as db:
             for blob, language, fact in facts:
                 _insert_source(db, blob, language, extractor, fact)
-            return [_file_row(db, file, extractor) for file in files]
+            return [_file_row(db, file, extractor, profile) for file in files]
 
     def without_source(self, files: Iterable[FileVersion], extractor: str) -> set[tuple[BlobId, str]]:
         """Which blobs (with their language) of `files` have units that are not stored yet."""
@@ -140,10 +145,10 @@ class StructureStore:
             raise CorruptStore(f"{self._db.path}: listing {listing} is {'damaged' if row else 'missing'}")
         return Bitmap(row["bits"])
 
-    def known(self, path: RepoPath, blob: BlobId, mode: int, extractor: str) -> list[FileVersion]:
+    def known(self, path: RepoPath, blob: BlobId, mode: int, profile: ProfileId) -> list[FileVersion]:
         """What was made of this content at this path before."""
-        sql = f"SELECT {_FILE} FROM file WHERE path = ? AND blob = ? AND mode = ? AND extractor = ?"
-        return [_file(row) for row in self._db.rows(sql, (path, blob, mode, extractor))]
+        sql = f"SELECT {_FILE} FROM file WHERE path = ? AND blob = ? AND mode = ? AND profile = ?"
+        return [_file(row) for row in self._db.rows(sql, (path, blob, mode, profile))]
 
     def at_path(self, listing: Bitmap, path: RepoPath) -> tuple[FileRow, FileVersion] | None:
         """The file that the tree of `listing` has at `path`."""
@@ -286,11 +291,11 @@ def _insert_source(db: sqlite3.Connection, blob: str, language: str, extractor: 
     )
 
 
-def _file_row(db: sqlite3.Connection, file: FileVersion, extractor: str) -> FileRow:
-    key = (file.path, file.blob, file.mode, file.language, file.skip or "", extractor)
+def _file_row(db: sqlite3.Connection, file: FileVersion, extractor: str, profile: ProfileId) -> FileRow:
+    key = (file.path, file.blob, file.mode, file.language, file.skip or "", profile)
     found = db.execute(
         """SELECT id FROM file WHERE path = ? AND blob = ? AND mode = ? AND language = ? AND skip = ?
-           AND extractor = ?""",
+           AND profile = ?""",
         key,
     ).fetchone()
     if found:
@@ -305,7 +310,7 @@ def _file_row(db: sqlite3.Connection, file: FileVersion, extractor: str) -> File
             raise KeyError(f"no facts were given for {file.path!r}")
         source = row[0]
     cursor = db.execute(
-        """INSERT INTO file (path, blob, mode, language, skip, extractor, source)
+        """INSERT INTO file (path, blob, mode, language, skip, profile, source)
            VALUES (?, ?, ?, ?, ?, ?, ?)""",
         (*key, source),
     )

@@ -1,0 +1,168 @@
+"""catalog.db: which snapshots a repository has and which one each checkout shows.
+
+Publication is one transaction here, made durable before it returns, and it names only artifacts
+that are finished and on disk. So a crash at any instant leaves the previous snapshot current, and
+what the dead process had begun is named by nothing: the next sweep removes it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+
+from sqlite_utils import Database, Migrations
+
+from nibd.stores.database import Connection, open_database, open_reader
+from nibd.stores.snapshot import Generation, Publication, Snapshot, decode, encode
+from nibd.stores.structure import ListingId
+from nibd.stores.types import CheckoutId, CommitId, TreeId, View
+
+migrations = Migrations("nibd.catalog")
+
+UNPUBLISHED = Generation(0)
+"""The generation of a snapshot that has not been published; publication gives it its own."""
+
+
+@migrations()
+def m001_initial(db: Database) -> None:
+    # AUTOINCREMENT: a generation is never used twice, even after its snapshot was collected.
+    db.execute(
+        """CREATE TABLE snapshot (generation INTEGER PRIMARY KEY AUTOINCREMENT, tree TEXT NOT NULL,
+           manifest TEXT NOT NULL)"""
+    )
+    db.execute("CREATE INDEX snapshot_by_tree ON snapshot (tree, generation)")
+    db.execute(
+        """CREATE TABLE publication (id INTEGER PRIMARY KEY AUTOINCREMENT, checkout TEXT NOT NULL,
+           "commit" TEXT NOT NULL, generation INTEGER NOT NULL REFERENCES snapshot (generation),
+           published_at REAL NOT NULL)"""
+    )
+    db.execute("CREATE INDEX publication_by_checkout ON publication (checkout, id)")
+
+
+class Catalog:
+    """One repository's catalog.db. Every method may be called from any thread."""
+
+    def __init__(self, database: Connection) -> None:
+        self._db = database
+
+    @staticmethod
+    def open(path: Path) -> Catalog:
+        """For the one process that publishes."""
+        return Catalog(open_database(path, migrations, durability="FULL"))
+
+    @staticmethod
+    def open_reader(path: Path) -> Catalog:
+        return Catalog(open_reader(path))
+
+    def close(self) -> None:
+        self._db.close()
+
+    def publish(
+        self, checkout: CheckoutId, commit: CommitId, snapshot: Snapshot, published_at: float
+    ) -> Publication:
+        """Make `snapshot` what `checkout` shows. An unpublished one gets its generation here."""
+        with self._db.transaction() as db:
+            if snapshot.generation == UNPUBLISHED:
+                cursor = db.execute(
+                    "INSERT INTO snapshot (tree, manifest) VALUES (?, ?)", (snapshot.tree, encode(snapshot))
+                )
+                snapshot = replace(snapshot, generation=Generation(int(cursor.lastrowid or 0)))
+            db.execute(
+                """INSERT INTO publication (checkout, "commit", generation, published_at)
+                   VALUES (?, ?, ?, ?)""",
+                (checkout, commit, snapshot.generation, published_at),
+            )
+        return Publication(checkout, commit, snapshot, published_at)
+
+    def current(self, checkout: CheckoutId) -> Publication | None:
+        """What `checkout` shows; `None` before its first publication."""
+        found = self.publications(checkout, limit=1)
+        return found[0] if found else None
+
+    def publications(self, checkout: CheckoutId, limit: int = 100) -> list[Publication]:
+        """What `checkout` showed, newest first."""
+        sql = f"{_PUBLICATIONS} WHERE checkout = ? ORDER BY id DESC LIMIT ?"
+        return [_publication(row) for row in self._db.rows(sql, (checkout, limit))]
+
+    def at_commit(self, commit: CommitId) -> Publication | None:
+        """The newest publication of any checkout at `commit`."""
+        row = self._db.row(f'{_PUBLICATIONS} WHERE "commit" = ? ORDER BY id DESC LIMIT 1', (commit,))
+        return _publication(row) if row else None
+
+    def newest(self) -> Publication | None:
+        """The newest publication of any checkout: the nearest base when a checkout has none."""
+        row = self._db.row(f"{_PUBLICATIONS} ORDER BY id DESC LIMIT 1")
+        return _publication(row) if row else None
+
+    def of_tree(self, tree: TreeId) -> Snapshot | None:
+        """The newest snapshot of `tree` that is still kept."""
+        row = self._db.row(
+            "SELECT tree, generation, manifest FROM snapshot WHERE tree = ? ORDER BY generation DESC LIMIT 1",
+            (tree,),
+        )
+        return decode(TreeId(row[0]), Generation(row[1]), row[2]) if row else None
+
+    def snapshots(self) -> list[Snapshot]:
+        """All that are kept, oldest first."""
+        rows = self._db.rows("SELECT tree, generation, manifest FROM snapshot ORDER BY generation")
+        return [decode(TreeId(row[0]), Generation(row[1]), row[2]) for row in rows]
+
+    def forget(self, checkout: CheckoutId) -> None:
+        """Drop the publications of a checkout that is gone; `retire` then frees its snapshots."""
+        with self._db.transaction() as db:
+            db.execute("DELETE FROM publication WHERE checkout = ?", (checkout,))
+
+    def retire(self, keep: int, pinned: Collection[Generation] = ()) -> list[Generation]:
+        """Drop the snapshots that nothing needs; give their generations.
+
+        Kept are, for each checkout, its current one and for each view the newest that serves it
+        (an older snapshot keeps answering until the view is repaired), those that a request
+        pins, and the `keep` newest others, for the way back to a branch.
+        """
+        with self._db.transaction() as db:
+            snapshots = {s.generation: s for s in self.snapshots()}
+            needed = set(pinned) | _needed_by_checkouts(db, snapshots)
+            spare = sorted(set(snapshots) - needed, reverse=True)
+            retired = spare[keep:]
+            db.executemany("DELETE FROM publication WHERE generation = ?", [(g,) for g in retired])
+            db.executemany("DELETE FROM snapshot WHERE generation = ?", [(g,) for g in retired])
+        return retired
+
+    def live(self) -> tuple[set[str], set[ListingId]]:
+        """The artifact locations and the listings that kept snapshots name."""
+        kept = self.snapshots()
+        return (
+            {artifact.location for snapshot in kept for artifact in snapshot.artifacts()},
+            {snapshot.listing for snapshot in kept},
+        )
+
+    def check(self) -> str | None:
+        return self._db.check()
+
+
+_PUBLICATIONS = """SELECT checkout, "commit", published_at, tree, s.generation, manifest
+    FROM publication JOIN snapshot s ON s.generation = publication.generation"""
+
+
+def _publication(row: sqlite3.Row) -> Publication:
+    snapshot = decode(TreeId(row["tree"]), Generation(row["generation"]), row["manifest"])
+    return Publication(CheckoutId(row["checkout"]), CommitId(row["commit"]), snapshot, row["published_at"])
+
+
+def _needed_by_checkouts(
+    db: sqlite3.Connection, snapshots: dict[Generation, Snapshot]
+) -> set[Generation]:
+    needed: set[Generation] = set()
+    missing: dict[str, set[View]] = {}
+    for checkout, generation in db.execute("SELECT checkout, generation FROM publication ORDER BY id DESC"):
+        if checkout not in missing:
+            missing[checkout] = set(View)
+            needed.add(Generation(generation))
+        snapshot = snapshots[Generation(generation)]
+        served = {view for view, record in snapshot.views.items() if record.serves}
+        if served & missing[checkout]:
+            needed.add(Generation(generation))
+            missing[checkout] -= served
+    return needed
