@@ -1,0 +1,295 @@
+"""facts.db: what follows from one file's bytes, kept by blob for ever.
+
+A row's key is `(extractor profile, blob, language)`; a store is opened for one profile. A row holds
+the `Facts` of the blob, or the `Skip` that was found instead, so that a hostile file is tried once.
+Term counts lie packed (`nibd.stores.fact_terms`): scoring a candidate decodes nothing else.
+
+One process writes, several read. Each row has a checksum; one that does not agree is reported as
+`CorruptFacts`, and the caller computes the facts again and puts them over it. Every write is a
+transaction of a batch, so what a killed build had put is found by the next. Deleting the file under
+an open store raises `StoreError` at the next write, or the next read that finds nothing; open again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import fields
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from sqlite_utils import Database, Migrations
+
+from nibd.stores.bounded_cache import BoundedCache
+from nibd.stores.database import Connection, open_database, open_reader
+from nibd.stores.errors import CorruptFacts, StoreError
+from nibd.stores.fact_terms import PackedTerms, TermCounts, pack_terms
+from nibd.stores.types import BlobId, Facts, Import, Level, Skip, TextId, Unit, UnitTerms
+
+FactKey = tuple[BlobId, str]
+"""A blob and the language it is read as."""
+
+BATCH_ROWS = 256
+CACHE_BYTES = 32 << 20
+
+migrations = Migrations("nibd.facts")
+
+_SCHEMA = (
+    "CREATE TABLE profile (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
+    """CREATE TABLE fact (profile INTEGER NOT NULL, blob BLOB NOT NULL, language TEXT NOT NULL,
+        skip TEXT, lines INTEGER NOT NULL, units BLOB NOT NULL, imports TEXT NOT NULL,
+        text_ids TEXT NOT NULL, postings BLOB NOT NULL, vocabulary BLOB NOT NULL,
+        checksum INTEGER NOT NULL, PRIMARY KEY (profile, blob, language))""",
+)
+_KEY = "profile = ? AND blob = ? AND language = ?"
+_COLUMNS = "skip, lines, units, imports, text_ids, postings, vocabulary, checksum"
+_PUT = f"INSERT OR REPLACE INTO fact (profile, blob, language, {_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?)"
+_GET = f"SELECT {_COLUMNS} FROM fact WHERE {_KEY}"
+
+_FIND_MANY = "SELECT blob, language FROM fact WHERE profile = ? AND (blob, language) IN"
+_UNIT_COLUMNS = tuple(field.name for field in fields(Unit))
+
+T = TypeVar("T")
+_Content = tuple[str | None, int, bytes, str, str, bytes, bytes]
+
+
+@migrations()
+def m001_initial(db: Database) -> None:
+    for statement in _SCHEMA:
+        db.execute(statement)
+
+
+class FactStore:
+    """One repository's facts.db under one extractor profile. Every method may be called from any thread."""
+
+    def __init__(self, database: Connection, profile: str, cache_bytes: int = CACHE_BYTES) -> None:
+        self._db = database
+        self._profile_name = profile
+        self._profile: int | None = None
+        self._identity = _identity(database.path)
+        self._counts: BoundedCache[FactKey, TermCounts] = BoundedCache(cache_bytes)
+
+    @staticmethod
+    def open(path: Path, profile: str) -> FactStore:
+        """Open for writing; the file is created when there is none."""
+        return FactStore(open_database(path, migrations), profile)
+
+    @staticmethod
+    def open_reader(path: Path, profile: str) -> FactStore:
+        """Open what another process writes. Raises `StoreError` when there is no such file."""
+        return FactStore(open_reader(path), profile)
+
+    def close(self) -> None:
+        self._db.close()
+
+    def put_many(self, items: Iterable[tuple[BlobId, str, Facts | Skip]]) -> int:
+        """Keep facts or skips, replacing what was kept under the same key; return how many.
+
+        `items` may compute as it goes: it is read outside of the transactions.
+        """
+        put = 0
+        for batch in _batches(items, BATCH_ROWS):
+            rows = [(blob, language, _encode(found)) for blob, language, found in batch]
+            with self._writing() as database:
+                profile = self._ensure_profile(database)
+                for blob, language, content in rows:
+                    values = (profile, bytes.fromhex(blob), language, *content)
+                    database.execute(_PUT, (*values, _checksum(content)))
+            for blob, language, _ in rows:
+                self._counts.drop((blob, language))
+            put += len(rows)
+        return put
+
+    def missing(self, keys: Iterable[FactKey]) -> set[FactKey]:
+        """Those of `keys` that nothing is kept for under this profile."""
+        wanted = set(keys)
+        missing = set(wanted)
+        for batch in _batches(wanted, BATCH_ROWS):
+            marks = ",".join(["(?,?)"] * len(batch))
+            values = [value for blob, language in batch for value in (bytes.fromhex(blob), language)]
+            where = f"profile = ? AND (blob, language) IN (VALUES {marks})"
+            found = self._db.rows(
+                f"SELECT blob, language FROM fact WHERE {where}", (self._profile_id(), *values)
+            )
+            missing -= {(BlobId(row[0].hex()), row[1]) for row in found}
+        if missing:
+            self._require_in_place()
+        return missing
+
+    def get(self, blob: BlobId, language: str) -> Facts | Skip | None:
+        """Everything that is kept, `None` when nothing is."""
+        row = self._row(blob, language)
+        return None if row is None else self._decoded(blob, language, lambda: _facts(row))
+
+    def skip(self, blob: BlobId, language: str) -> Skip | None:
+        """Why there are no facts, `None` when there are. Raises `StoreError` when nothing is kept."""
+        row = self._required(blob, language)
+        return None if row["skip"] is None else Skip(row["skip"])
+
+    def units(self, blob: BlobId, language: str) -> tuple[Unit, ...]:
+        """The units; none for a skip. Raises `StoreError` when nothing is kept."""
+        row = self._required(blob, language)
+        return self._decoded(blob, language, lambda: _units(row["units"]))
+
+    def text_ids(self, blob: BlobId, language: str) -> tuple[TextId | None, ...]:
+        """By unit, the text that is embedded; none for a skip. Raises `StoreError` when nothing is kept."""
+        row = self._required(blob, language)
+        return self._decoded(blob, language, lambda: _text_ids(row["text_ids"]))
+
+    def counts(self, blob: BlobId, language: str) -> TermCounts:
+        """Term counts, from memory when they were asked for lately.
+
+        Raises `StoreError` when nothing is kept or a skip is.
+        """
+        key = (blob, language)
+        cached = self._counts.get(key)
+        if cached is not None:
+            return cached
+        row = self._required(blob, language)
+        if row["skip"] is not None:
+            raise StoreError(f"{self._db.path}: {blob} has no terms: {row['skip']}")
+        packed = PackedTerms(row["postings"], row["vocabulary"])
+        counts = self._decoded(blob, language, lambda: TermCounts(packed))
+        self._counts.put(key, counts, counts.size_bytes)
+        return counts
+
+    def keys(self) -> Iterator[FactKey]:
+        """Every key of this profile, for collection."""
+        sql = "SELECT blob, language FROM fact WHERE profile = ?"
+        for row in self._db.rows(sql, (self._profile_id(),)):
+            yield BlobId(row[0].hex()), row[1]
+
+    def remove(self, keys: Iterable[FactKey]) -> None:
+        """Forget keys of this profile; those that are not kept are ignored."""
+        for batch in _batches(keys, BATCH_ROWS):
+            with self._writing() as database:
+                for blob, language in batch:
+                    parameters = (self._profile_id(), bytes.fromhex(blob), language)
+                    database.execute(f"DELETE FROM fact WHERE {_KEY}", parameters)
+            for key in batch:
+                self._counts.drop(key)
+
+    def remove_other_profiles(self) -> None:
+        """Forget all that was kept under another extractor profile."""
+        with self._writing() as database:
+            kept = self._ensure_profile(database)
+            database.execute("DELETE FROM fact WHERE profile <> ?", (kept,))
+            database.execute("DELETE FROM profile WHERE id <> ?", (kept,))
+
+    def _row(self, blob: BlobId, language: str) -> sqlite3.Row | None:
+        row = self._db.row(_GET, (self._profile_id(), bytes.fromhex(blob), language))
+        if row is None:
+            self._require_in_place()
+            return None
+        if row["checksum"] != _checksum(tuple(row)[:-1]):
+            raise CorruptFacts(self._db.path, blob, language)
+        return row
+
+    def _required(self, blob: BlobId, language: str) -> sqlite3.Row:
+        row = self._row(blob, language)
+        if row is None:
+            raise StoreError(f"{self._db.path}: no facts of {blob} as {language or 'text'}")
+        return row
+
+    def _decoded(self, blob: BlobId, language: str, decode: Callable[[], T]) -> T:
+        try:
+            return decode()
+        except (ValueError, TypeError, IndexError, struct.error, zlib.error) as error:
+            raise CorruptFacts(self._db.path, blob, language) from error
+
+    def _profile_id(self) -> int:
+        """The number of this profile; -1, which no row has, while nothing was put under it."""
+        if self._profile is None:
+            row = self._db.row("SELECT id FROM profile WHERE name = ?", (self._profile_name,))
+            self._profile = None if row is None else int(row[0])
+        return -1 if self._profile is None else self._profile
+
+    def _ensure_profile(self, database: sqlite3.Connection) -> int:
+        database.execute("INSERT OR IGNORE INTO profile (name) VALUES (?)", (self._profile_name,))
+        found = database.execute("SELECT id FROM profile WHERE name = ?", (self._profile_name,)).fetchone()
+        return int(found[0])
+
+    def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
+        self._require_in_place()
+        return self._db.transaction()
+
+    def _require_in_place(self) -> None:
+        """An unlinked file would take writes that no one ever finds, and never show new rows."""
+        if _identity(self._db.path) != self._identity:
+            raise StoreError(f"{self._db.path} was removed or replaced while open; open it again")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)  # noqa: PTH116 - on a hot path, and twice as fast
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    iterator = iter(items)
+    while batch := list(islice(iterator, size)):
+        yield batch
+
+
+def _checksum(content: Iterable[object]) -> int:
+    checksum = 0
+    for value in content:
+        data = value if isinstance(value, bytes) else repr(value).encode()
+        checksum = zlib.crc32(data, zlib.crc32(b"%d:" % len(data), checksum))
+    return checksum
+
+
+def _encode(found: Facts | Skip) -> _Content:
+    if isinstance(found, Skip):
+        return (found.value, 0, b"", "[]", "[]", b"", b"")
+    packed = pack_terms(found)
+    units = [[getattr(unit, column) for column in _UNIT_COLUMNS] for unit in found.units]
+    imports = [[i.module, i.start_line, i.end_line] for i in found.imports]
+    text_ids = [None if text_id is None else text_id.hex() for text_id in found.text_ids]
+    return (
+        None,
+        found.lines,
+        zlib.compress(_json(units).encode(), 1),
+        _json(imports),
+        _json(text_ids),
+        packed.postings,
+        packed.vocabulary,
+    )
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _facts(row: sqlite3.Row) -> Facts | Skip:
+    if row["skip"] is not None:
+        return Skip(row["skip"])
+    counts = TermCounts(PackedTerms(row["postings"], row["vocabulary"]))
+    vocabulary = counts.vocabulary()
+    groups = range(counts.unit_count)
+    return Facts(
+        units=_units(row["units"]),
+        imports=tuple(Import(*found) for found in json.loads(row["imports"])),
+        terms=tuple(UnitTerms(counts.group_terms(group, vocabulary)) for group in groups),
+        file_terms=UnitTerms(counts.group_terms(counts.file_group, vocabulary)),
+        text_ids=_text_ids(row["text_ids"]),
+        lines=row["lines"],
+    )
+
+
+def _units(column: bytes) -> tuple[Unit, ...]:
+    if not column:
+        return ()
+    return tuple(Unit(Level(level), *rest) for level, *rest in json.loads(zlib.decompress(column)))
+
+
+def _text_ids(column: str) -> tuple[TextId | None, ...]:
+    return tuple(None if found is None else TextId(bytes.fromhex(found)) for found in json.loads(column))
