@@ -50,6 +50,7 @@ SCHEMA = (
         mode INTEGER NOT NULL, language TEXT NOT NULL, skip TEXT NOT NULL, profile TEXT NOT NULL,
         source INTEGER, UNIQUE (path, blob, mode, language, skip, profile))""",
     "CREATE INDEX file_by_source ON file (source)",
+    "CREATE INDEX file_by_skip ON file (skip) WHERE skip = 'missing_object'",
     "CREATE TABLE listing (id INTEGER PRIMARY KEY, bits BLOB NOT NULL, checksum INTEGER NOT NULL)",
 )
 
@@ -178,6 +179,11 @@ class StructureStore:
             yield from ((FileRow(row["id"]), _file(row)) for row in rows if row["id"] in listing)
         else:
             yield from self.files(listing)
+
+    def skipped(self, listing: Bitmap, skip: Skip) -> Iterator[tuple[FileRow, FileVersion]]:
+        """The tree's files that were skipped for this reason."""
+        rows = self._db.rows(f"SELECT {_FILE} FROM file WHERE skip = '{skip.value}'")
+        yield from ((FileRow(row["id"]), _file(row)) for row in rows if row["id"] in listing)
 
     def units(self, file: FileVersion, row: FileRow) -> list[StoredUnit]:
         """The units of one file, in document order."""
