@@ -1,0 +1,80 @@
+"""Parsing and matching within bounds, whatever the bytes.
+
+The first bound is work, counted in the parser's own progress reports, so that the same bytes are
+skipped on a slow machine and on a fast one; processor time is a second, far higher bound for
+work that is unusually dear. Nothing here recurses: tree-sitter parses, matches and frees trees
+with its own stacks.
+
+Matching can't be interrupted (tree-sitter 0.26 crashes on a query's progress callback), so what
+would make it slow is refused before: error nodes with very many children, each of which costs a
+look at all those after it. The number of matches in progress, hence the depth of nested units, is
+limited in the cursor.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+
+from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
+from tree_sitter_language_pack import get_language
+
+from nibd.repair.syntax.spec import Spec
+from nibd.stores.types import Skip
+
+MAX_PROGRESS_REPORTS = 300_000
+"""Ordinary source makes one in about 120 bytes, a megabyte of it 9,000."""
+MAX_PARSE_SECONDS = 10.0
+MAX_ERROR_CHILDREN = 10_000
+MAX_MATCHES_IN_PROGRESS = 1_000
+_CHUNK_BYTES = 65_536
+
+Captures = dict[str, list[Node]]
+
+
+def parse(spec: Spec, content: bytes) -> Tree | Skip:
+    """Parse text of `spec`'s language; broken source gives a tree with error nodes in it."""
+    parser = Parser(_language(spec.grammar))
+    reports = 0
+    deadline = time.thread_time() + MAX_PARSE_SECONDS
+
+    def read(offset: int, _point: object) -> bytes:
+        return content[offset : offset + _CHUNK_BYTES]
+
+    def must_stop(_offset: int, _has_error: bool) -> bool:
+        nonlocal reports
+        reports += 1
+        return reports > MAX_PROGRESS_REPORTS or time.thread_time() > deadline
+
+    try:
+        tree = parser.parse(read, progress_callback=must_stop)
+    except ValueError:  # how the binding says that the callback stopped it
+        return Skip.PARSE_TIMEOUT
+    return Skip.PARSER_FAILED if _has_vast_error(tree.root_node) else tree
+
+
+def matches(spec: Spec, tree: Tree) -> list[tuple[int, Captures]] | Skip:
+    """Run the language's query: (index of the pattern, captured nodes), in the order of the text."""
+    cursor = QueryCursor(_query(spec.grammar, spec.query), match_limit=MAX_MATCHES_IN_PROGRESS)
+    found = cursor.matches(tree.root_node)
+    return Skip.TOO_DEEP if cursor.did_exceed_match_limit else found
+
+
+@cache
+def _language(grammar: str) -> Language:
+    return get_language(grammar)  # type: ignore[arg-type, no-any-return, unused-ignore]
+
+
+@cache
+def _query(grammar: str, query: str) -> Query:
+    return Query(_language(grammar), query)
+
+
+def _has_vast_error(root: Node) -> bool:
+    pending = [root] if root.has_error else []
+    while pending:
+        node = pending.pop()
+        if node.is_error and node.child_count > MAX_ERROR_CHILDREN:
+            return True
+        pending.extend(child for child in node.children if child.has_error)
+    return False

@@ -1,0 +1,137 @@
+"""Units and imports of code, against goldens that were checked by eye.
+
+`tests/goldens/units/LANGUAGE/SOURCE` has its expected listing beside it, `SOURCE.units.txt`. Any
+folder there is found. `pytest --update-goldens tests/test_units.py` rewrites the listings.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from nibd.repair.languages import CODE_LANGUAGES
+from nibd.repair.syntax import Syntax, parse, read_syntax, spec_of
+from nibd.repair.text import Text, decode
+from nibd.stores.types import Level, Skip
+
+GOLDENS = Path(__file__).parent / "goldens" / "units"
+SOURCES = sorted(path for path in GOLDENS.glob("*/*") if not path.name.endswith(".units.txt"))
+LANGUAGES = sorted({path.parent.name for path in SOURCES})
+FIRST_RANK = {"python", "typescript", "tsx", "javascript", "go", "rust", "c", "cpp"}
+
+HOSTILE = {
+    "empty": b"",
+    "one newline": b"\n",
+    "blank": b" \n\t\n",
+    "only comments": b"# a\n// b\n/* c */\n" * 100,
+    "closed brackets": b"x = " + b"[" * 100_000 + b"]" * 100_000,
+    "open parentheses": b"(" * 100_000,
+    "open braces": b"{" * 20_000,
+    "open angles": b"a<" * 20_000,
+    "open interpolations": b'"${' * 5_000,
+    "one expression": b"a+" * 500_000 + b"a\n",
+    "one name": b"a" * 200_000,
+    "one string": b'"' + b"a" * 200_000,
+    "comment without end": b"/*" * 20_000,
+    "nested functions": b"function f() {" * 4_000 + b"}" * 4_000,
+    "nested classes": b"class A {" * 4_000 + b"}" * 4_000,
+    "nested functions in python": b"".join(b" " * i + b"def f():\n" for i in range(400)),
+    "many functions": b"def a(): pass\n" * 5_000,
+    "many comments": b"#\n" * 50_000,
+    "many line comments": b"// x\n" * 5_000,
+    "far comment": b"# c\n" + b"\n" * 200_000 + b"def f(): pass\n" * 1_000,
+    "nul inside": b"def f():\n" + b" " * 9_000 + b"\0\0 pass\n",
+    "invalid utf-8": b"def caf\xe9():\n  return '\xff\xfe\x80'\n",
+    "every byte": bytes(range(1, 256)) * 200,
+}
+
+
+def listing(syntax: Syntax) -> str:
+    """Write units and imports one a line: level, kind, lines, end of header, qualified name."""
+    rows = [
+        f"{'  ' * _depth(syntax, ordinal)}L{unit.level:d} {unit.kind} {unit.start_line}-{unit.end_line} "
+        f"header {unit.header_end_line} {unit.qualified}".rstrip()
+        for ordinal, unit in enumerate(syntax.units)
+    ]
+    rows += [f"import {each.start_line}-{each.end_line} {each.module}" for each in syntax.imports]
+    return "\n".join(rows) + "\n"
+
+
+def _depth(syntax: Syntax, ordinal: int) -> int:
+    parent = syntax.units[ordinal].parent
+    return 0 if parent is None else 1 + _depth(syntax, parent)
+
+
+def read(language: str, data: bytes) -> Syntax | Skip:
+    spec = spec_of(language)
+    assert spec is not None
+    text = decode(data)
+    return read_syntax(text.content, spec) if isinstance(text, Text) else text
+
+
+def read_source(source: Path) -> Syntax:
+    syntax = read(source.parent.name, source.read_bytes())
+    assert isinstance(syntax, Syntax)
+    return syntax
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_units_equal_the_golden_listing(source: Path, request: pytest.FixtureRequest) -> None:
+    expected = source.with_name(source.name + ".units.txt")
+    actual = listing(read_source(source))
+    if request.config.getoption("--update-goldens"):
+        expected.write_text(actual, encoding="utf-8")
+    assert actual == expected.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_units_stand_in_document_order_inside_their_parents(source: Path) -> None:
+    units = read_source(source).units
+    assert units[0].level == Level.FILE
+    for before, unit in pairwise(units):
+        assert (before.start_byte, -before.end_byte) <= (unit.start_byte, -unit.end_byte)
+        assert unit.parent is not None
+        parent = units[unit.parent]
+        assert parent.start_byte <= unit.start_byte < unit.end_byte <= parent.end_byte
+        assert unit.start_line <= unit.header_end_line <= unit.end_line
+
+
+@pytest.mark.parametrize("language", sorted(FIRST_RANK & set(LANGUAGES)))
+def test_first_rank_goldens_have_fifty_units(language: str) -> None:
+    found = [read_source(source) for source in SOURCES if source.parent.name == language]
+    assert sum(len(syntax.units) - 1 for syntax in found) >= 50
+
+
+def test_every_code_language_with_a_spec_has_goldens() -> None:
+    assert [language for language in sorted(CODE_LANGUAGES) if spec_of(language)] == LANGUAGES
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_hostile_sources_give_units_or_a_skip(language: str) -> None:
+    for name, data in HOSTILE.items():
+        syntax = read(language, data)
+        assert isinstance(syntax, Skip) or syntax.units[0].kind == "file", name
+
+
+def test_units_nested_without_end_are_too_deep() -> None:
+    source = b"".join(b" " * depth + b"def f():\n" for depth in range(300)) + b" " * 300 + b"pass\n"
+    assert read("python", source) == Skip.TOO_DEEP
+
+
+def test_parsing_beyond_its_bound_is_a_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parse, "MAX_PROGRESS_REPORTS", 50)
+    assert isinstance(read("python", b"x = 1\n" * 100), Syntax)
+    assert read("python", b"x = 1\n" * 10_000) == Skip.PARSE_TIMEOUT
+
+
+def test_an_error_too_vast_to_search_is_a_failed_parse() -> None:
+    assert read("python", b"(" * 100_000) == Skip.PARSER_FAILED
+
+
+def test_a_character_across_the_reading_chunks_stays_whole() -> None:
+    source = b"x = '" + b"a" * 65_530 + "é".encode() * 10 + "'\ndef naïve(): pass\n".encode()
+    syntax = read("python", source)
+    assert isinstance(syntax, Syntax)
+    assert [unit.name for unit in syntax.units[1:]] == ["naïve"]
