@@ -46,7 +46,7 @@ class HooksFolder:
         """Why this hook file may not be edited, `None` when it may."""
         if self.refusal or not self.in_work_tree:
             return self.refusal
-        return work_tree_refusal(self.checkout, self.path / name)
+        return _work_tree_refusal(self.checkout, self.path / name)
 
 
 def open_checkout(path: Path) -> Checkout:
@@ -73,7 +73,19 @@ def hooks_folder(checkout: Checkout) -> HooksFolder:
     return HooksFolder(checkout, path, in_work_tree, refusal)
 
 
-def work_tree_refusal(checkout: Checkout, path: Path) -> str | None:
+def default_folder(checkout: Checkout) -> Path:
+    """Where Git takes hooks from when core.hooksPath is not set."""
+    return Path(os.path.realpath(checkout.common_dir / "hooks"))
+
+
+def edit_refusal(checkout: Checkout, path: Path) -> str | None:
+    """Why a hook file that Git need not use may not be edited on behalf of this checkout."""
+    # The folder may have become a symlink since nibd wrote there.
+    in_work_tree, refusal = _place(checkout, Path(os.path.realpath(path.parent)))
+    return refusal or (_work_tree_refusal(checkout, path) if in_work_tree else None)
+
+
+def _work_tree_refusal(checkout: Checkout, path: Path) -> str | None:
     """Why a file of the work tree may not be edited: it is tracked, or would show in `git status`."""
     tracked = _run(checkout.top, "--literal-pathspecs", "ls-files", "--error-unmatch", "--", str(path))
     if tracked.returncode == 0:
@@ -82,11 +94,6 @@ def work_tree_refusal(checkout: Checkout, path: Path) -> str | None:
     if ignored.returncode != 0:
         return "it is in the work tree and not ignored, so it would show in `git status`"
     return None
-
-
-def is_in_work_tree(checkout: Checkout, path: Path) -> bool:
-    """Whether the folder of `path` is in this checkout's work tree and not in a Git directory."""
-    return _place(checkout, path.parent)[0]
 
 
 def _setting_refusal(checkout: Checkout) -> str | None:

@@ -22,10 +22,10 @@ from nibd.hooks import files
 from nibd.hooks.git import (
     Checkout,
     HooksFolder,
+    default_folder,
+    edit_refusal,
     hooks_folder,
-    is_in_work_tree,
     open_checkout,
-    work_tree_refusal,
 )
 from nibd.hooks.records import Record, Records, digest
 from nibd.hooks.report import HOOK_NAMES, HookReport, HooksError, Outcome
@@ -54,10 +54,11 @@ def install(checkout: Path, marker: Path, records: Path) -> list[HookReport]:
 
 
 def remove(checkout: Path, records: Path) -> list[HookReport]:
-    """Undo `install` for the checkout, which may be gone; a report per hook file that was looked at.
+    """Undo `install` for the checkout, which may be gone.
 
+    One report per hook that Git runs now, and one for each hook elsewhere that nibd had a part in.
     A hook that other checkouts still use stays, and its report names one of them. Raises `HooksError`
-    when the path is no checkout and nothing was ever installed for it.
+    when the path is no checkout and nothing is on record for it.
     """
     with _locked(records) as kept:
         try:
@@ -70,7 +71,11 @@ def remove(checkout: Path, records: Path) -> list[HookReport]:
             return [_guarded(path, _Remover(user, None, kept).remove) for path in theirs]
         kept.drop_orphans()
         remover = _Remover(opened.top, opened, kept)
-        return [_guarded(path, remover.remove) for path in _candidates(opened, kept)]
+        reports = [_guarded(path, remover.remove) for path in _current(opened)]
+        seen = {report.path for report in reports}
+        former = [path for path in dict.fromkeys(_former(opened, kept)) if path not in seen]
+        more = [_guarded(path, remover.remove) for path in former]
+        return reports + [report for report in more if report.outcome is not Outcome.ABSENT]
 
 
 def inspect(checkout: Path, marker: Path) -> list[HookReport]:
@@ -172,11 +177,9 @@ class _Remover:
     def _refusal(self, file: files.HookFile, text: bytes) -> str | None:
         if blocks.is_broken(text):
             return "its end line is missing"
-        if file.obstacle:
+        if file.obstacle or self._checkout is None:
             return file.obstacle
-        if self._checkout and is_in_work_tree(self._checkout, file.path):
-            return work_tree_refusal(self._checkout, file.path)
-        return None
+        return edit_refusal(self._checkout, file.path)
 
 
 def _undo(path: Path, text: bytes, record: Record | None) -> HookReport:
@@ -223,18 +226,22 @@ def _without_block(text: bytes | None) -> bytes | None:
     return None if rest == blocks.SHEBANG and rest != text else rest
 
 
-def _candidates(checkout: Checkout, records: Records) -> list[Path]:
-    """Every hook file where a block of ours may be: where Git looks now, by default, and on record."""
-    current = hooks_folder(checkout)
-    folders = [] if current.refusal else [current.path]
-    folders.append(checkout.common_dir / "hooks")
-    places = [folder / name for folder in folders for name in HOOK_NAMES]
+def _current(checkout: Checkout) -> list[Path]:
+    """The hook files Git runs for this checkout; where these aren't ours to edit, the default ones."""
+    folder = hooks_folder(checkout)
+    place = default_folder(checkout) if folder.refusal else folder.path
+    return [place / name for name in HOOK_NAMES]
+
+
+def _former(checkout: Checkout, records: Records) -> list[Path]:
+    """Where else blocks may be: hooks on record from before core.hooksPath changed, and the default ones."""
     recorded = [
         record.hook
         for record in records.all()
-        if record.common_dir == checkout.common_dir or checkout.top in record.users
+        if checkout.top in record.users
+        or (record.common_dir == checkout.common_dir and not any(user.exists() for user in record.users))
     ]
-    return list(dict.fromkeys([*places, *recorded]))
+    return [*recorded, *(default_folder(checkout) / name for name in HOOK_NAMES)]
 
 
 def _make_folder(folder: Path) -> tuple[bool, str]:
