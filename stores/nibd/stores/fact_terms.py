@@ -112,8 +112,8 @@ class TermCounts:
         if len(self._counts) != pairs or groups < 2:
             raise ValueError("postings are cut short")
         self._packed = packed
-        self.file_group = groups - 2
-        self.names_group = groups - 1
+        self.file_group: int = groups - 2
+        self.names_group: int = groups - 1
         self.size_bytes = len(packed.postings) + len(packed.vocabulary)
 
     @property
@@ -154,6 +154,20 @@ class TermCounts:
         end = self._starts[group + 1]
         at = bisect_left(self._positions, position, self._starts[group], end)
         return self._counts[at] if at < end and self._positions[at] == position else 0
+
+    def matching(self, group: int, wanted: Mapping[int, int]) -> list[tuple[int, int]]:
+        """Which of the wanted terms are in a group: (what `wanted` gives for its hash, count), sorted.
+
+        `wanted` is by hash. Goes through the smaller of the two.
+        """
+        pairs = slice(self._starts[group], self._starts[group + 1])
+        if len(wanted) <= 4 * (pairs.stop - pairs.start):
+            counted = ((order, self.count(group, hashed)) for hashed, order in wanted.items())
+            return sorted(found for found in counted if found[1])
+        hashes = self._hashes
+        together = zip(self._positions[pairs], self._counts[pairs], strict=True)
+        looked_up = ((wanted.get(hashes[position]), count) for position, count in together)
+        return sorted((order, count) for order, count in looked_up if order is not None)
 
     def vocabulary(self) -> list[str]:
         """The file's distinct terms by position. Decompressed at each call."""

@@ -1,0 +1,209 @@
+"""Ranked text search over a lexical generation, with scores that do not depend on its history.
+
+The score of a document d for a query is
+
+    sum over fields f, over distinct query terms t, of
+        weight(f) * times(t) * idf(f, t) * count * (k1 + 1) / (count + norm(f, d))
+
+    idf(f, t)  = ln(1 + (N - n + 0.5) / (n + 0.5))        as in Lucene
+    norm(f, d) = k1 * (1 - b + b * length(f, d) / average length of f)
+
+where N is the population's live documents, n those that have t in f, `count` how often d has t in
+f, and `times(t)` how often the query has t (linear, as in Lucene). Every number is an exact integer
+from the facts or the generation's totals, and the sum is always taken in the same order, so equal
+trees give equal bits, whichever commits led there. Ties are broken by address.
+
+Tantivy finds the candidates. Its own score can't be the answer: its N, n and average count deleted
+documents, and it rounds lengths down to a few hundred steps. But it can be made an upper bound. Its
+N', n' and average' can be read, so each term is given the weight
+
+    weight(f) * times(t) * idf(f, t) / idf'(f, t) * max(1, average(f) / average'(f))
+
+The first quotient puts the exact idf in the place of Tantivy's. For the rest, let norm' be Tantivy's
+norm with its rounded length, length' <= length. Then
+
+    (count + norm) / (count + norm') >= min(1, norm / norm') >= min(1, average' / average)
+
+since norm' <= k1 * (1 - b + b * length / average'). So with these weights Tantivy's score of every
+document is at least the exact one, but for the rounding of its 32-bit arithmetic, which the number
+of terms bounds. (Where a term is in nearly all of millions of documents, 32 bits make idf' zero; the
+greatest score such a term can give is added to every bound instead.)
+
+Candidates come by falling upper bound and are scored exactly one by one. Once k are found whose exact
+scores are all above the bound of the next, no document that was not seen can be among the first k,
+not even by winning a tie. If the list ends before that, a longer one is taken.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from bisect import insort
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from nibd.query.lexical_scores import K1, Scorer, WeightedTerm, idf
+from nibd.stores.facts import FactStore
+from nibd.stores.lexical import Candidate, Field, LexicalGeneration, Located, Population
+from nibd.stores.lexical_documents import level_population
+from nibd.stores.terms import tokenize
+from nibd.stores.types import Address, BlobId, Level, RepoPath
+
+FIELD_WEIGHTS: Mapping[Field, float] = {Field.BODY: 1.0, Field.NAME: 2.0, Field.PATH: 1.0}
+
+FIRST_CANDIDATES = 64
+CANDIDATES_PER_HIT = 4
+WIDENING = 8
+"""The first list is of `CANDIDATES_PER_HIT` times k documents, `FIRST_CANDIDATES` at least; one that
+ends too early is followed by one `WIDENING` times as long."""
+
+FLOAT32_ROUNDING = 2.0**-23
+ROUNDINGS_PER_TERM = 16
+"""Twice the unit of rounding, and more operations than Tantivy applies to a term before it adds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalHit:
+    """A unit (or, at L0, a file) with its exact score. `ordinal` is the unit's in its file's facts."""
+
+    address: Address
+    blob: BlobId
+    language: str
+    ordinal: int
+    score: float
+
+    @property
+    def path(self) -> RepoPath:
+        return self.address.path
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalResult:
+    """Hits in order, and the work that they took: documents scored, lists that ended too early."""
+
+    hits: list[LexicalHit]
+    scored: int
+    widened: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A query against one generation. `terms` by field, in the order of summing.
+
+    A document's exact score is at most `slope` times its weighted Tantivy score, plus `unbounded`.
+    """
+
+    terms: Mapping[Field, list[WeightedTerm]]
+    weights: Mapping[tuple[Field, str], float]
+    slope: float
+    unbounded: float
+
+
+def search(
+    generation: LexicalGeneration,
+    facts: FactStore,
+    query: str,
+    level: Level | None,
+    k: int,
+    *,
+    offset: int = 0,
+) -> list[LexicalHit]:
+    """The hits of `search_with_work`."""
+    return search_with_work(generation, facts, query, level, k, offset=offset).hits
+
+
+def search_with_work(
+    generation: LexicalGeneration,
+    facts: FactStore,
+    query: str,
+    level: Level | None,
+    k: int,
+    *,
+    offset: int = 0,
+) -> LexicalResult:
+    """Rank units of a level (of any level: `None`) or, at L0, files: hits `offset` to `offset + k`.
+
+    A query without a term has no hits. Raises `StoreError`, or `CorruptFacts` and `CorruptStore`
+    when what is stored is damaged.
+    """
+    population = level_population(level)
+    plan = _plan(generation, population, Counter(tokenize(query)))
+    if not plan.weights or k <= 0:
+        return LexicalResult([], 0, 0)
+    scorer = Scorer(population, generation.totals(population), facts, plan.terms)
+    within = None if population is Population.FILES else level
+
+    def candidates(limit: int) -> list[Candidate]:
+        return generation.candidates(population, plan.weights, within, limit)
+
+    best, widened = _best(candidates, plan, scorer, offset + k)
+    return LexicalResult(best[offset:], scorer.scored, widened)
+
+
+def _best(
+    candidates: Callable[[int], list[Candidate]], plan: _Plan, scorer: Scorer, wanted: int
+) -> tuple[list[LexicalHit], int]:
+    """The first `wanted` hits, and how often the list of candidates ended too early to know them."""
+    best: list[LexicalHit] = []
+    limit, widened, seen = max(FIRST_CANDIDATES, CANDIDATES_PER_HIT * wanted), 0, 0
+    while True:
+        found = candidates(limit)
+        for candidate in found[seen:]:
+            bound = candidate.score * plan.slope + plan.unbounded
+            if len(best) == wanted and best[-1].score > bound:
+                return best, widened
+            located = candidate.located()
+            insort(best, _hit(located, scorer.score(located)), key=_order)
+            del best[wanted:]
+        if len(found) < limit:
+            return best, widened
+        # Equal scores are listed in the order of documents, so a longer list begins with this one.
+        seen, limit, widened = len(found), limit * WIDENING, widened + 1
+
+
+def _hit(located: Located, score: float) -> LexicalHit:
+    return LexicalHit(located.address, located.blob, located.language, located.ordinal, score)
+
+
+def _order(hit: LexicalHit) -> tuple[float, tuple[bytes, int, int, str], int]:
+    """Best first; equal scores by address, and units with one address as their file has them."""
+    return (-hit.score, hit.address.key, hit.ordinal)
+
+
+def _plan(generation: LexicalGeneration, population: Population, times: Mapping[str, int]) -> _Plan:
+    """Weigh the terms that some live document has in some field; the others add nothing."""
+    terms: dict[Field, list[WeightedTerm]] = {}
+    weights: dict[tuple[Field, str], float] = {}
+    unbounded = 0.0
+    totals = generation.totals(population)
+    for field in Field:
+        for term in sorted(times):
+            frequency = generation.document_frequency(population, field, term)
+            if frequency == 0:
+                continue
+            exact = idf(totals.documents, frequency)
+            weight = FIELD_WEIGHTS[field] * times[term]
+            weighted = WeightedTerm(term, weight * exact * (K1 + 1.0))
+            terms.setdefault(field, []).append(weighted)
+            inner = generation.statistics(population, field, term)
+            counted = generation.counted_frequency(population, field, term)
+            inner_idf = tantivy_idf(inner.documents, counted)
+            if inner_idf == 0.0:
+                unbounded += weighted.factor
+                inner_idf = exact
+            averages = max(1.0, totals.average(field) / inner.average_length)
+            weights[field, term] = weight * exact / inner_idf * averages
+    slope = 1.0 + (len(weights) + ROUNDINGS_PER_TERM) * FLOAT32_ROUNDING
+    return _Plan(terms, weights, slope, unbounded)
+
+
+def tantivy_idf(documents: int, frequency: int) -> float:
+    """Tantivy's idf, in its 32-bit steps: far from the exact one for terms that are nearly everywhere."""
+    ratio = _float32(_float32(_float32(documents - frequency) + 0.5) / _float32(_float32(frequency) + 0.5))
+    return _float32(math.log(_float32(1.0 + ratio)))
+
+
+def _float32(value: float) -> float:
+    rounded: float = struct.unpack("f", struct.pack("f", value))[0]
+    return rounded
