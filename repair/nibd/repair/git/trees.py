@@ -14,12 +14,14 @@ similarity differently; a rename is a hint here, and the same one everywhere is 
 from __future__ import annotations
 
 import re
+import stat
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
 
 from nibd.repair.git.errors import MissingObject, Unsupported
-from nibd.repair.git.types import Absence, ChangeSet, TreeEntry
+from nibd.repair.git.types import EXECUTABLE, REGULAR, SUBMODULE, SYMLINK, Absence, ChangeSet, TreeEntry
 from nibd.stores.types import BlobId, RepoPath, TreeId
 
 MAX_NODES = 5_000_000
@@ -42,9 +44,8 @@ Load = Callable[[TreeId], bytes]
 """Gives a tree's raw bytes or raises `MissingObject`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """One line of a tree object."""
+class Node(NamedTuple):
+    """One line of a tree object. A tuple: a large tree has as many as it has files."""
 
     name: bytes
     mode: int
@@ -66,10 +67,20 @@ def parse_tree(tree: TreeId, data: bytes) -> list[Node]:
         end = match.end()
         mode, name, oid = match.groups()
         if _can_be_checked_out(name):
-            nodes.setdefault(name, Node(name, int(mode, 8), oid.hex()))
+            nodes.setdefault(name, Node(name, _canonical_mode(mode), oid.hex()))
     if end != len(data):
         raise MissingObject(tree, Absence.CORRUPT)
     return list(nodes.values())
+
+
+@cache
+def _canonical_mode(octal: bytes) -> int:
+    """As Git compares modes: old commits hold 100664, which means 100644."""
+    mode = int(octal, 8)
+    if stat.S_ISREG(mode):
+        return EXECUTABLE if mode & stat.S_IXUSR else REGULAR
+    kind = stat.S_IFMT(mode)
+    return kind if kind in {TREE_MODE, SYMLINK} else SUBMODULE
 
 
 def _can_be_checked_out(name: bytes) -> bool:
@@ -78,22 +89,23 @@ def _can_be_checked_out(name: bytes) -> bool:
 
 def walk(load: Load, tree: TreeId, prefix: bytes = b"") -> Iterator[TreeEntry]:
     """Everything below `tree` but the folders, in the order of paths; `prefix` ends with a slash."""
-    stack = [Node(prefix, TREE_MODE, tree)]
+    stack = [(prefix, TREE_MODE, str(tree))]
     seen = 0
     while stack:
-        node = stack.pop()
-        if not node.is_tree:
-            yield TreeEntry(RepoPath(node.name), node.mode, BlobId(node.oid))
+        path, mode, oid = stack.pop()
+        if mode != TREE_MODE:
+            yield TreeEntry(RepoPath(path), mode, BlobId(oid))
             continue
-        children = _load(load, node.oid)
+        children = _load(load, oid)
         seen += len(children) + 1
         if seen > MAX_NODES:
             raise Unsupported(f"tree {tree} has more than {MAX_NODES:,} files and folders")
-        children.sort(key=_order, reverse=True)
-        stack.extend(
-            Node(node.name + child.name + (b"/" if child.is_tree else b""), child.mode, child.oid)
-            for child in children
-        )
+        below = [
+            (path + name + b"/" if mode == TREE_MODE else path + name, mode, oid)
+            for name, mode, oid in children
+        ]
+        below.sort(reverse=True)
+        stack += below
 
 
 def _load(load: Load, oid: str) -> list[Node]:
@@ -101,10 +113,6 @@ def _load(load: Load, oid: str) -> list[Node]:
         return []
     tree = TreeId(oid)
     return parse_tree(tree, load(tree))
-
-
-def _order(node: Node) -> bytes:
-    return node.name + b"/" if node.is_tree else node.name
 
 
 def find(load: Load, tree: TreeId, path: RepoPath) -> TreeEntry | None:

@@ -1,0 +1,139 @@
+"""What of a tree is left out, decided from the tree alone.
+
+    .nibdignore      in any folder, in the syntax of .gitignore     -> ignored
+    extra patterns   from settings, the same, outranking the files  -> ignored
+    .gitattributes   linguist-vendored                              -> vendored
+                     linguist-generated                             -> generated
+                     binary                                         -> binary
+
+An attribute counts when it is set to anything but `false`; `-linguist-generated` takes it back. A
+*rule file* is a file of one of the two names; as in Git, a symlink of that name is none. Rules are
+read once from a tree and then carried from one tree to the next by its change set. A rule file that
+is too large, or whose blob is missing, is not honoured and stands in `problems`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+
+from nibd.repair.git.attributes import AttributeFile, Attributes, Value, parse_attributes
+from nibd.repair.git.ignores import Ignores, parse_ignores
+from nibd.repair.git.types import EXECUTABLE, REGULAR, ChangeSet, GitSource, TreeEntry
+from nibd.repair.git.wildmatch import PathPattern
+from nibd.stores.types import BlobId, RepoPath, Skip, TreeId
+
+RULES_VERSION = 1
+"""Part of the digest: to be raised when the same files come to mean something else."""
+MAX_RULE_FILE_BYTES = 256 * 1024
+ATTRIBUTES_NAME = b".gitattributes"
+IGNORES_NAME = b".nibdignore"
+_SKIPS = {
+    b"linguist-vendored": Skip.VENDORED,
+    b"linguist-generated": Skip.GENERATED,
+    b"binary": Skip.BINARY,
+}
+
+Parsed = AttributeFile | tuple[PathPattern, ...] | None
+"""A rule file's content; `None` when it can't be honoured."""
+
+
+class Rules:
+    """The rules of one tree. Immutable, but for a memory of folders; for one thread at a time."""
+
+    def __init__(
+        self, files: Mapping[RepoPath, tuple[BlobId, Parsed]], extra: Sequence[str] = ()
+    ) -> None:
+        self._files = files
+        self._extra = tuple(extra)
+        by_folder = {path.rpartition(b"/"): parsed for path, (_, parsed) in files.items()}
+        self._attributes = Attributes(
+            {
+                folder + slash: parsed
+                for (folder, slash, _), parsed in by_folder.items()
+                if isinstance(parsed, AttributeFile)
+            },
+            list(_SKIPS),
+        )
+        self._ignores = Ignores(
+            {
+                folder + slash: parsed
+                for (folder, slash, _), parsed in by_folder.items()
+                if isinstance(parsed, tuple)
+            },
+            parse_ignores("\n".join(extra).encode()),
+        )
+
+    @classmethod
+    def read(cls, source: GitSource, tree: TreeId, extra: Sequence[str] = ()) -> Rules:
+        """The rules of a tree, which is listed whole for it: once, not for each commit."""
+        found = [entry for entry in source.list_tree(tree) if is_rule_file(entry)]
+        return cls({entry.path: _parsed(source, entry) for entry in found}, extra)
+
+    def updated(self, source: GitSource, changes: ChangeSet) -> Rules:
+        """The rules after a change set; these very rules when it touches no rule file."""
+        if not rules_scope(changes):
+            return self
+        gone = {entry.path for entry in changes.gone}
+        files = {path: file for path, file in self._files.items() if path not in gone}
+        files |= {entry.path: _parsed(source, entry) for entry in changes.come if is_rule_file(entry)}
+        return Rules(files, self._extra)
+
+    def skip(self, path: RepoPath) -> Skip | None:
+        """Why the file at `path` is left out; `None` when it is not."""
+        if self._ignores.ignores(path):
+            return Skip.IGNORED
+        values = self._attributes.of(path)
+        return next((skip for name, skip in _SKIPS.items() if _counts(values.get(name))), None)
+
+    @property
+    def problems(self) -> tuple[RepoPath, ...]:
+        """Rule files that are not honoured, in the order of paths."""
+        return tuple(sorted(path for path, (_, parsed) in self._files.items() if parsed is None))
+
+    @property
+    def digest(self) -> str:
+        """Equal digests mean equal answers for every path."""
+        digest = hashlib.blake2b(str(RULES_VERSION).encode(), digest_size=16)
+        for part in (*self._extra, ""):
+            digest.update(part.encode() + b"\0")
+        for path, (blob, parsed) in sorted(self._files.items(), key=lambda file: file[0]):
+            digest.update(path + b"\0" + blob.encode() + (b"\0" if parsed is None else b"\1"))
+        return digest.hexdigest()
+
+
+def is_rule_file(entry: TreeEntry) -> bool:
+    name = entry.path.rpartition(b"/")[2]
+    return name in {ATTRIBUTES_NAME, IGNORES_NAME} and entry.mode in {REGULAR, EXECUTABLE}
+
+
+def rules_scope(changes: ChangeSet) -> tuple[bytes, ...]:
+    """Prefixes of the paths that have to be classified again, since a rule file changed above them.
+
+    Each is a folder with a slash at its end, or `b""` for everything; none lies inside another.
+    """
+    entries = (*changes.gone, *changes.come)
+    touched = {entry.path[: entry.path.rfind(b"/") + 1] for entry in entries if is_rule_file(entry)}
+    return tuple(_outermost(sorted(touched)))
+
+
+def _outermost(prefixes: Iterable[bytes]) -> Iterable[bytes]:
+    last: bytes | None = None
+    for prefix in prefixes:
+        if last is None or not prefix.startswith(last):
+            last = prefix
+            yield prefix
+
+
+def _parsed(source: GitSource, entry: TreeEntry) -> tuple[BlobId, Parsed]:
+    size = source.size(entry.blob)
+    data = source.read(entry.blob) if size is not None and size <= MAX_RULE_FILE_BYTES else None
+    if data is None:
+        return entry.blob, None
+    if entry.path.endswith(ATTRIBUTES_NAME):
+        return entry.blob, parse_attributes(data)
+    return entry.blob, parse_ignores(data)
+
+
+def _counts(value: Value) -> bool:
+    return value not in {None, False, b"false"}
