@@ -1,0 +1,324 @@
+"""What a user can set, and what a repository may ask for.
+
+Each *setting* is declared once, as a field of its section with a default, the values allowed and
+what a repository may do to it; reading, narrowing and docs/settings.md follow from that. The
+user's file is `$XDG_CONFIG_HOME/nibd/config.toml`. A repository's `.nibd.toml` stands at the top of
+its *tree*, so it arrives as bytes and is untrusted: it can *narrow* (index less, spend less), never
+widen. What it asks beyond that is not granted and said (`refused`).
+
+A mistake is a SettingsError that names file, key, what was found and what is allowed. Whoever reads
+decides what follows: the daemon does not start with a user's file that it cannot understand, and
+does without a repository's.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import cast
+
+Value = int | bool | str | tuple[str, ...]
+
+REPOSITORY_FILE = ".nibd.toml"
+MAX_FILE_BYTES = 64 * 1024
+MAX_PATTERNS = 256
+MAX_PATTERN_CHARACTERS = 256
+
+
+class SettingsError(Exception):
+    """A file that cannot be used. `key` is empty when the file as a whole is meant."""
+
+    def __init__(self, file: str, key: str, found: str, allowed: str) -> None:
+        self.file, self.key, self.found, self.allowed = file, key, found, allowed
+        super().__init__(f"{file}: {f'{key}: ' if key else ''}found {found}; allowed: {allowed}")
+
+
+class Narrowing(StrEnum):
+    """What a repository may do to a setting."""
+
+    NOTHING = "nothing"
+    LOWER = "lower it"
+    ADD = "add to it"
+    SKIP = 'set "skip"'
+    OFF = "switch it off"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Which values a setting takes, besides being of its default's type, and what it is for."""
+
+    about: str
+    minimum: int = 0
+    maximum: int = 0
+    choices: tuple[str, ...] = ()
+    repository: Narrowing = Narrowing.NOTHING
+
+
+def _rule(
+    about: str,
+    within: tuple[int, int] = (0, 0),
+    choices: tuple[str, ...] = (),
+    repository: Narrowing = Narrowing.NOTHING,
+) -> dict[str, Rule]:
+    return {"rule": Rule(about, within[0], within[1], choices, repository)}
+
+
+_TREATMENTS = ("skip", "index")
+_MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSettings:
+    """[index]"""
+
+    max_file_bytes: int = field(
+        default=_MIB,
+        metadata=_rule("Larger files are skipped.", (1024, 64 * _MIB), repository=Narrowing.LOWER),
+    )
+    generated: str = field(
+        default="skip",
+        metadata=_rule("Files that are generated.", choices=_TREATMENTS, repository=Narrowing.SKIP),
+    )
+    vendored: str = field(
+        default="skip",
+        metadata=_rule("Files taken over from elsewhere.", choices=_TREATMENTS, repository=Narrowing.SKIP),
+    )
+    ignore: tuple[str, ...] = field(
+        default=(),
+        metadata=_rule("Files to leave out, in gitignore syntax.", repository=Narrowing.ADD),
+    )
+    workers: int = field(
+        default=0,
+        metadata=_rule("Processes that parse; 0: as many as the machine has processors.", (0, 64)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DenseSettings:
+    """[dense]"""
+
+    enabled: bool = field(default=True, metadata=_rule("Keep the dense view.", repository=Narrowing.OFF))
+    model: str = field(
+        default="all-MiniLM-L6-v2",
+        metadata=_rule("A sentence-transformers model: its name, or the absolute path of its folder."),
+    )
+    allow_download: bool = field(
+        default=False, metadata=_rule("Fetch the model from the network when it is not on this machine.")
+    )
+    threads: int = field(
+        default=0, metadata=_rule("Threads that embed; 0: as many as the machine has processors.", (0, 64))
+    )
+    idle_seconds: int = field(
+        default=300, metadata=_rule("The embedder ends when it had nothing to do for so long.", (1, 86_400))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonSettings:
+    """[daemon]"""
+
+    compare_interval_s: int = field(
+        default=60, metadata=_rule("How often HEAD is compared without a hint.", (1, 86_400))
+    )
+    debounce_ms: int = field(default=25, metadata=_rule("Hints within this time are one.", (1, 10_000)))
+    keep_snapshots: int = field(
+        default=8,
+        metadata=_rule("Snapshots kept a repository beside those that checkouts show.", (0, 1000)),
+    )
+    log_level: str = field(
+        default="info",
+        metadata=_rule("What is logged, from much to little.", choices=("debug", "info", "warning", "error")),
+    )
+    log_max_bytes: int = field(
+        default=5 * _MIB, metadata=_rule("The log is rotated past this size.", (64 * 1024, 1024 * _MIB))
+    )
+    log_files: int = field(default=3, metadata=_rule("Rotated logs kept.", (1, 100)))
+    request_timeout_s: int = field(
+        default=30, metadata=_rule("A request that takes longer is cancelled.", (1, 3600))
+    )
+    max_clients: int = field(default=64, metadata=_rule("Connections at a time.", (1, 1024)))
+    max_message_bytes: int = field(
+        default=4 * _MIB, metadata=_rule("A larger request ends its connection.", (64 * 1024, 64 * _MIB))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings; without arguments, the defaults."""
+
+    index: IndexSettings = field(default_factory=IndexSettings)
+    dense: DenseSettings = field(default_factory=DenseSettings)
+    daemon: DaemonSettings = field(default_factory=DaemonSettings)
+
+    def get(self, key: str) -> Value:
+        """The value of `section.name`."""
+        section, name = key.split(".")
+        return cast(Value, getattr(getattr(self, section), name))
+
+
+@dataclass(frozen=True, slots=True)
+class RepositorySettings:
+    """What a repository asks for, checked but not yet granted: pairs of key and value."""
+
+    asked: tuple[tuple[str, Value], ...] = ()
+
+
+def _declared() -> Iterator[tuple[str, Rule]]:
+    for section in fields(Settings):
+        for setting in fields(getattr(Settings(), section.name)):
+            yield f"{section.name}.{setting.name}", setting.metadata["rule"]
+
+
+RULES: Mapping[str, Rule] = dict(_declared())
+"""Every setting by its key, `section.name`, in the order of docs/settings.md."""
+SECTIONS = tuple(section.name for section in fields(Settings))
+
+
+def load(path: Path) -> Settings:
+    """Read the user's file; the defaults when there is none. Raises SettingsError."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return Settings()
+    except OSError as error:
+        found = f"no way to read it ({error.strerror})"
+        raise SettingsError(str(path), "", found, "a readable file") from error
+    return parse(data, str(path))
+
+
+def parse(data: bytes, file: str) -> Settings:
+    """Return the defaults with what `data` sets. Raises SettingsError, which names `file`."""
+    return _with(Settings(), dict(_read(data, file)))
+
+
+def parse_repository(data: bytes, file: str = REPOSITORY_FILE) -> RepositorySettings:
+    """Return what a repository's file asks for. Raises SettingsError, also for what only a user may set."""
+    asked = tuple(_read(data, file))
+    for key, value in asked:
+        if RULES[key].repository is Narrowing.NOTHING:
+            raise SettingsError(file, key, _toml(value), "nothing, only the user's own file sets this")
+    return RepositorySettings(asked)
+
+
+def effective(user: Settings, repository: RepositorySettings) -> Settings:
+    """Return the user's settings, narrowed by what the repository asks for."""
+    return _with(user, {key: _narrowed(key, user.get(key), value) for key, value in repository.asked})
+
+
+def refused(user: Settings, repository: RepositorySettings) -> tuple[str, ...]:
+    """Return a sentence for each thing that a repository asked for and did not get."""
+    return tuple(
+        f"{REPOSITORY_FILE}: {key} = {_toml(value)} would widen the user's {_toml(user.get(key))}"
+        for key, value in repository.asked
+        if not isinstance(value, tuple) and _narrowed(key, user.get(key), value) != value
+    )
+
+
+def allowed(key: str) -> str:
+    """Say which values a setting takes."""
+    rule, default = RULES[key], Settings().get(key)
+    if rule.choices:
+        return " or ".join(_toml(choice) for choice in rule.choices)
+    if isinstance(default, bool):
+        return "true or false"
+    if isinstance(default, int):
+        return f"a whole number from {rule.minimum} to {rule.maximum}"
+    if isinstance(default, str):
+        return "a name or an absolute path"
+    return (
+        f"at most {MAX_PATTERNS} patterns in gitignore syntax, "
+        f"each of 1 to {MAX_PATTERN_CHARACTERS} characters on one line"
+    )
+
+
+def _read(data: bytes, file: str) -> Iterator[tuple[str, Value]]:
+    for section, table in _toml_tables(data, file).items():
+        if section not in SECTIONS:
+            known = ", ".join(f"[{name}]" for name in SECTIONS)
+            raise SettingsError(file, section, "an unknown section", known)
+        if not isinstance(table, dict):
+            raise SettingsError(file, section, repr(table), f"a section, [{section}]")
+        for name, found in table.items():
+            key = f"{section}.{name}"
+            if key not in RULES:
+                names = (key.split(".")[1] for key in RULES if key.startswith(f"{section}."))
+                raise SettingsError(file, key, "an unknown key", ", ".join(names))
+            yield key, _checked(file, key, found)
+
+
+def _toml_tables(data: bytes, file: str) -> dict[str, object]:
+    if len(data) > MAX_FILE_BYTES:
+        raise SettingsError(file, "", f"{len(data)} bytes", f"at most {MAX_FILE_BYTES} bytes")
+    try:
+        return tomllib.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, a number or a nesting too long
+        raise SettingsError(file, "", f"a mistake: {error}", "TOML in UTF-8") from error
+
+
+def _checked(file: str, key: str, found: object) -> Value:
+    """Return `found` as a value of the setting `key`."""
+    rule, default = RULES[key], Settings().get(key)
+    if isinstance(default, tuple):
+        if isinstance(found, list) and _are_patterns(found):
+            return tuple(found)
+    elif type(found) is type(default) and _fits(rule, found):  # exactly: `true` is no number
+        return cast(Value, found)
+    raise SettingsError(file, key, _shortened(repr(found)), allowed(key))
+
+
+def _fits(rule: Rule, found: object) -> bool:
+    if rule.choices:
+        return found in rule.choices
+    if isinstance(found, str):
+        return found.isprintable() and found.strip() == found and found[:1] not in ("", ".", "~")
+    if isinstance(found, bool):
+        return True
+    return isinstance(found, int) and rule.minimum <= found <= rule.maximum
+
+
+def _are_patterns(found: list[object]) -> bool:
+    return len(found) <= MAX_PATTERNS and all(isinstance(item, str) and _is_pattern(item) for item in found)
+
+
+def _is_pattern(text: str) -> bool:
+    return 0 < len(text) <= MAX_PATTERN_CHARACTERS and not any(c < " " or c == "\x7f" for c in text)
+
+
+def _narrowed(key: str, user: Value, asked: Value) -> Value:
+    """Return what is granted of `asked`, by the setting's narrowing."""
+    match RULES[key].repository:
+        case Narrowing.LOWER:
+            return min(cast(int, user), cast(int, asked))
+        case Narrowing.SKIP:
+            return asked if asked == "skip" else user
+        case Narrowing.OFF:
+            return bool(user and asked)
+        case Narrowing.ADD:
+            # The last pattern that matches decides, so a repository's `!pattern` must come first:
+            # it can take back its own patterns and none of the user's.
+            return (*cast(tuple[str, ...], asked), *cast(tuple[str, ...], user))
+        case Narrowing.NOTHING:
+            return user
+
+
+def _with(settings: Settings, values: Mapping[str, Value]) -> Settings:
+    sections: dict[str, dict[str, Value]] = {name: {} for name in SECTIONS}
+    for key, value in values.items():
+        section, name = key.split(".")
+        sections[section][name] = value
+    return Settings(**{name: replace(getattr(settings, name), **found) for name, found in sections.items()})
+
+
+def _toml(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 100 else f"{text[:100]}…"
