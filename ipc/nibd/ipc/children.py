@@ -182,10 +182,10 @@ class ChildProcess:
             case Notification():
                 self._take_notification(frame)
             case Malformed(_, error, _):
-                self._breach = f"sent what is no message ({error.message}) and was killed"
+                self._breach = f"sent what is no message ({error.message})"
                 self.kill()
             case Request():
-                self._breach = f"sent a request ({frame.method}), which it may not, and was killed"
+                self._breach = f"sent a request ({frame.method}), which it may not"
                 self.kill()
 
     def _future(self, request_id: object) -> asyncio.Future[Json] | None:
