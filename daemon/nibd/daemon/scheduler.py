@@ -22,6 +22,7 @@ class Kind(StrEnum):
 
     REPAIR = "repair"
     DENSE = "dense"
+    FOLD = "fold"
     COLLECT = "collect"
 
 

@@ -75,6 +75,11 @@ def embedding_text(content: bytes, units: Sequence[Unit], ordinal: int) -> str |
     return _embedded(content, units[ordinal], own_ranges(units)[ordinal])
 
 
+def embedding_texts(content: bytes, units: Sequence[Unit]) -> list[str | None]:
+    """`embedding_text` of every unit of a file."""
+    return [_embedded(content, unit, own) for unit, own in zip(units, own_ranges(units), strict=True)]
+
+
 def text_id(text: str) -> TextId:
     """Name a text that is embedded."""
     return TextId(blake2b(text.encode("utf-8"), digest_size=16).digest())

@@ -55,9 +55,9 @@ class RepositoryStores:
     def open(folder: RepositoryFolder, extractor: str) -> Iterator[RepositoryStores]:
         """`extractor` is the profile under which facts are kept."""
         folder.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        catalog = Catalog.open(folder.catalog)
         facts = FactStore.open(folder.facts, extractor)
         structure = StructureStore.open(folder.structure)
+        catalog = Catalog.open(folder.catalog)  # last: readers take it for the sign that all are there
         try:
             yield RepositoryStores(folder, catalog, facts, structure)
         finally:

@@ -1,0 +1,174 @@
+"""Reading a repository's published snapshots: what a request holds while it is answered.
+
+A request *pins* the snapshot it reads, so that collection leaves it alone. Opening is cheap and what
+was opened is kept for the next request: a generation that is served never changes.
+
+When the folder was deleted while serving, what is open goes on answering where it can; the next
+`refresh` notices, and the daemon builds it again.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from nibd.repair.policy import EXTRACTOR
+from nibd.stores.bitmap import Bitmap
+from nibd.stores.catalog import Catalog
+from nibd.stores.errors import StoreError
+from nibd.stores.facts import FactStore
+from nibd.stores.lexical import LexicalGeneration
+from nibd.stores.repository import RepositoryFolder
+from nibd.stores.snapshot import Generation, Publication, Snapshot
+from nibd.stores.structure import ListingId, StructureStore
+from nibd.stores.types import CheckoutId, CommitId, View
+
+OPEN_GENERATIONS = 4
+OPEN_LISTINGS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Stores:
+    catalog: Catalog
+    facts: FactStore
+    structure: StructureStore
+    identity: tuple[int, int]
+
+
+class RepositoryViews:
+    """One repository's stores, read-only. Every method may be called from any thread."""
+
+    def __init__(self, folder: RepositoryFolder) -> None:
+        self.folder = folder
+        self._lock = threading.RLock()
+        self._stores: _Stores | None = None
+        self._pins: Counter[Generation] = Counter()
+        self._generations: OrderedDict[str, LexicalGeneration] = OrderedDict()
+        self._listings: OrderedDict[ListingId, Bitmap] = OrderedDict()
+
+    def publications(self, checkout: CheckoutId) -> list[Publication]:
+        """What the checkout showed, newest first; nothing while nothing was ever published."""
+        stores = self._open()
+        return stores.catalog.publications(checkout) if stores else []
+
+    def newest_serving(
+        self, checkout: CheckoutId, views: frozenset[View], commit: CommitId | None = None
+    ) -> Publication | None:
+        """The newest publication whose snapshot serves all `views` (at `commit` if it is given)."""
+        stores = self._open()
+        if stores is None:
+            return None
+        if commit is not None:
+            found = stores.catalog.at_commit(commit)
+            candidates = [found] if found else []
+        else:
+            candidates = stores.catalog.publications(checkout)
+        for publication in candidates:
+            if all(publication.snapshot.views[view].serves for view in views):
+                return publication
+        return None
+
+    @contextmanager
+    def pinned(self, choose: Callable[[], Publication | None]) -> Iterator[Publication | None]:
+        """Choose a publication and keep its snapshot from being collected while it is read."""
+        with self._lock:
+            publication = choose()
+            if publication:
+                self._pins[publication.snapshot.generation] += 1
+        try:
+            yield publication
+        finally:
+            if publication:
+                with self._lock:
+                    self._pins[publication.snapshot.generation] -= 1
+                    self._pins += Counter()  # drops what is no longer held
+
+    def pins(self) -> list[Generation]:
+        with self._lock:
+            return list(self._pins)
+
+    @property
+    def structure(self) -> StructureStore:
+        return self._required().structure
+
+    @property
+    def facts(self) -> FactStore:
+        return self._required().facts
+
+    def listing(self, snapshot: Snapshot) -> Bitmap:
+        with self._lock:
+            found = self._listings.get(snapshot.listing)
+            if found is None:
+                found = self._listings[snapshot.listing] = self.structure.listing(snapshot.listing)
+                _trim(self._listings, OPEN_LISTINGS)
+            return found
+
+    def lexical(self, snapshot: Snapshot) -> LexicalGeneration:
+        """Raises `CorruptStore` when the generation is not as it was written."""
+        artifact = snapshot.views[View.LEXICAL].artifact
+        if artifact is None:
+            raise StoreError(f"snapshot {snapshot.generation} has no lexical generation")
+        with self._lock:
+            found = self._generations.get(artifact.location)
+            if found is None:
+                found = LexicalGeneration.open(self.folder.root / artifact.location)
+                self._generations[artifact.location] = found
+                _trim(self._generations, OPEN_GENERATIONS)
+            self._generations.move_to_end(artifact.location)
+            return found
+
+    def close(self) -> None:
+        with self._lock:
+            if self._stores:
+                self._stores.catalog.close()
+                self._stores.facts.close()
+                self._stores.structure.close()
+            self._stores = None
+            self._generations.clear()
+            self._listings.clear()
+
+    def is_lost(self) -> bool:
+        """Whether what was open is no longer what lies on disk: deleted, or deleted and made anew."""
+        with self._lock:
+            return self._stores is not None and self._stores.identity != _identity(self.folder)
+
+    def _required(self) -> _Stores:
+        stores = self._open()
+        if stores is None:
+            raise StoreError(f"{self.folder.root} has no views yet")
+        return stores
+
+    def _open(self) -> _Stores | None:
+        with self._lock:
+            if self.is_lost():
+                self.close()
+            if self._stores is None:
+                identity = _identity(self.folder)
+                if identity is None or not self.folder.facts.exists() or not self.folder.structure.exists():
+                    return None
+                self._stores = _Stores(
+                    Catalog.open_reader(self.folder.catalog),
+                    FactStore.open_reader(self.folder.facts, EXTRACTOR),
+                    StructureStore.open_reader(self.folder.structure),
+                    identity,
+                )
+            return self._stores
+
+
+def _identity(folder: RepositoryFolder) -> tuple[int, int] | None:
+    try:
+        status = os.stat(folder.catalog)  # noqa: PTH116 - once a request
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _trim(kept: OrderedDict[str, LexicalGeneration] | OrderedDict[ListingId, Bitmap], limit: int) -> None:
+    while len(kept) > limit:
+        kept.popitem(last=False)
+
+
