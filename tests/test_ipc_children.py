@@ -108,7 +108,7 @@ def with_child(
             [sys.executable, str(script)], env=options.pop("env", environment(mark)), **options
         )
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 await work(child)
         finally:
             child.kill()

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nibd.ipc.framing import Frame, Malformed, Parser, encode
@@ -75,9 +75,12 @@ messages = (
     | st.builds(Notification, methods, params)
     | st.builds(Response, ids, values)
 )
+whatever_the_load = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
 cuts = st.lists(st.integers(0, 3000), max_size=30)
 
 
+@whatever_the_load
 @given(st.lists(messages, max_size=6), cuts)
 def test_messages_survive_any_cut_of_their_bytes(sent: list[Message], where: list[int]) -> None:
     parser = Parser()
@@ -104,6 +107,7 @@ pieces = st.sampled_from(
 ) | st.binary(max_size=5)
 
 
+@whatever_the_load
 @given(st.lists(pieces, max_size=25), cuts)
 def test_hostile_bytes_mean_the_same_however_they_are_cut(parts: list[bytes], where: list[int]) -> None:
     data = b"".join(parts)
