@@ -9,12 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gitrepo import Repo
-from nibd.repair.git import open_source
+from nibd.repair.git import ChangeSet, open_source
 from nibd.repair.git.attributes import Attributes, parse_attributes
 from nibd.repair.git.ignores import Ignores, parse_ignores
-from nibd.repair.git.wildmatch import parse_pattern
-from nibd.repair.rules import Rules, rules_scope
-from nibd.stores.types import EMPTY_TREE, CommitId, RepoPath, Skip
+from nibd.repair.rules import MAX_RULE_FILE_BYTES, Rules, rules_scope
+from nibd.stores.types import RepoPath, Skip, TreeId
 
 PATHS = [
     b"a",
@@ -42,27 +41,30 @@ PATHS = [
 ]
 ATTRIBUTES = [b"linguist-generated", b"linguist-vendored", b"binary", b"diff"]
 
-piece = st.sampled_from(
-    ["a", "b", "d", "x", "y", ".c", "*", "**", "/", "/**/", "**/", "/**", "?", "[ab]", "[!a]", "[^b/]"]
-    + ["[a-c]", "[]a]", "[[:alpha:]]", "[a", "\\a", "\\*", "!", "-", " ", "***", "[[:x:]]", "[a-", "\\"]
+PIECES = (
+    "a|b|d|x|y|.c|*|**|***|/|/**/|**/|/**|?|"
+    "[ab]|[!a]|[^b/]|[a-c]|[]a]|[[:alpha:]]|[[:x:]]|[a|[a-|\\|\\a|\\*|!|-| "
 )
-pattern = st.lists(piece, min_size=1, max_size=6).map("".join)
+WORDS = (
+    "linguist-generated -linguist-generated !linguist-generated linguist-generated=false "
+    "linguist-vendored -linguist-vendored linguist-vendored=yes binary -binary !binary "
+    "diff -diff made -made other -bad-=name b@d"
+)
+MACROS = "[attr]made [attr]other [attr]diff [attr]b@d"
+pattern = st.lists(st.sampled_from(PIECES.split("|")), min_size=1, max_size=6).map("".join)
 ignore_line = st.one_of(
-    pattern, pattern.map("!{}".format), pattern.map("{}/".format), st.sampled_from(["", "# a", "\\#a", "\\!a", "a\\ b  "])
+    pattern,
+    pattern.map("!{}".format),
+    pattern.map("{}/".format),
+    st.sampled_from(["", "# a", "\\#a", "\\!a", "a\\ b  ", "a\r"]),
 )
-word = st.sampled_from(
-    ["linguist-generated", "-linguist-generated", "!linguist-generated", "linguist-generated=false"]
-    + ["linguist-vendored", "-linguist-vendored", "linguist-vendored=yes", "binary", "-binary", "!binary"]
-    + ["diff", "-diff", "made", "-made", "other", "-bad-=name", "b@d"]
-)
+words = st.lists(st.sampled_from(WORDS.split()), max_size=3).map(" ".join)
 attribute_line = st.one_of(
-    st.tuples(pattern.filter(lambda text: " " not in text), st.lists(word, max_size=3)).map(
-        lambda line: " ".join([line[0], *line[1]])
+    st.tuples(pattern.filter(lambda text: " " not in text), words).map(" ".join),
+    st.tuples(st.sampled_from(MACROS.split()), words).map(" ".join),
+    st.sampled_from(
+        ['"a b" binary', '"\\377.c" linguist-vendored', '"a binary', "# x", " d/* binary", "\tb.c made\r"]
     ),
-    st.tuples(st.sampled_from(["[attr]made", "[attr]other", "[attr]diff", "[attr]b@d"]), st.lists(word, max_size=3)).map(
-        lambda line: " ".join([line[0], *line[1]])
-    ),
-    st.sampled_from(['"a b" binary', '"\\377.c" linguist-vendored', '"a binary', "# x", " d/* binary", "\tb.c made\r"]),
 )
 FOLDERS = [b"", b"d/", b"d/a/", b"x/"]
 
@@ -115,3 +117,142 @@ def test_gives_the_attributes_that_git_check_attr_gives(
             text = {True: b"set", False: b"unset", None: b"unspecified"}
             found[path, name] = value if isinstance(value, bytes) else text[value]
     assert found == expected
+
+
+def _rules(repo: Repo, revision: str = "HEAD", extra: tuple[str, ...] = ()) -> Rules:
+    source = open_source(repo.path)
+    try:
+        return Rules.read(source, TreeId(repo.tree(revision)), extra)
+    finally:
+        source.close()
+
+
+def _changes(repo: Repo, old: str, new: str) -> ChangeSet:
+    source = open_source(repo.path)
+    try:
+        return source.changes(TreeId(repo.tree(old)), TreeId(repo.tree(new)))
+    finally:
+        source.close()
+
+
+def _updated(repo: Repo, rules: Rules, old: str, new: str) -> Rules:
+    source = open_source(repo.path)
+    try:
+        return rules.updated(source, _changes(repo, old, new))
+    finally:
+        source.close()
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return Repo(tmp_path / "repo")
+
+
+def test_each_rule_gives_its_reason(repo: Repo) -> None:
+    repo.write(".gitattributes", "*.pb.go linguist-generated\nvendor/** linguist-vendored\n*.dat binary\n")
+    repo.write(".nibdignore", "secret*\n")
+    repo.write("docs/.nibdignore", "/old/\n!secret.md\n")
+    repo.write("vendor/ours/.gitattributes", "* -linguist-vendored\nx.go linguist-generated=false\n")
+    repo.commit()
+    rules = _rules(repo, extra=("*.log", "!kept.log"))
+    expected = {
+        b"a.pb.go": Skip.GENERATED,
+        b"vendor/x/y.c": Skip.VENDORED,
+        b"vendor/ours/y.c": None,
+        b"vendor/ours/x.go": None,
+        b"x.dat": Skip.BINARY,
+        b"secret.py": Skip.IGNORED,
+        b"docs/secret.md": None,
+        b"docs/old/a/b": Skip.IGNORED,
+        b"old/a": None,
+        b"a/x.log": Skip.IGNORED,
+        b"a/kept.log": None,
+        b"vendor/x/secret": Skip.IGNORED,
+        b"plain.py": None,
+        b"\xff.dat": Skip.BINARY,
+    }
+    assert {path: rules.skip(RepoPath(path)) for path in expected} == expected
+
+
+def test_only_the_tree_counts(repo: Repo) -> None:
+    repo.write("a.py", "")
+    repo.commit()
+    repo.write(".gitattributes", "* binary\n")
+    repo.write(".nibdignore", "*\n")
+    repo.write(".git/info/attributes", "* linguist-generated\n")
+    assert _rules(repo).skip(RepoPath(b"a.py")) is None
+
+
+def test_a_symlink_is_no_rule_file(repo: Repo) -> None:
+    repo.write("elsewhere", "*\n")
+    repo.symlink(".nibdignore", "elsewhere")
+    repo.commit()
+    assert _rules(repo).skip(RepoPath(b"a.py")) is None
+
+
+def test_a_rule_file_that_can_not_be_honoured_is_named(repo: Repo) -> None:
+    repo.write("d/.nibdignore", b"*\n" * MAX_RULE_FILE_BYTES)
+    repo.write(".gitattributes", "* binary\n")
+    repo.commit()
+    blob = repo.blob(".gitattributes")
+    (repo.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    rules = _rules(repo)
+    assert rules.problems == (b".gitattributes", b"d/.nibdignore")
+    assert rules.skip(RepoPath(b"d/a")) is None
+
+
+def test_a_hostile_pattern_can_not_stall(repo: Repo) -> None:
+    repo.write(".nibdignore", "*a" * 40 + "*b\n" + "**/a*/" * 40 + "b\n")
+    repo.write(".gitattributes", "*a" * 40 + "*b binary\n")
+    repo.commit()
+    rules = _rules(repo)
+    assert rules.skip(RepoPath(b"a" * 200)) is None
+    assert rules.skip(RepoPath(b"a" * 200 + b"b")) is Skip.IGNORED
+    assert rules.skip(RepoPath(b"aa/" * 300 + b"c")) is None
+
+
+def test_rules_are_carried_from_tree_to_tree(repo: Repo) -> None:
+    repo.write("a.py", "1")
+    commits = [repo.commit()]
+    rules = _rules(repo)
+
+    def after(scope: tuple[bytes, ...]) -> Rules:
+        commits.append(repo.commit())
+        old, new = commits[-2:]
+        assert rules_scope(_changes(repo, old, new)) == scope
+        carried = _updated(repo, rules, old, new)
+        assert carried.digest == _rules(repo).digest
+        assert (carried is rules) == (scope == ())
+        return carried
+
+    repo.write("a.py", "2")
+    rules = after(())
+    repo.write("d/e/.nibdignore", "x\n")
+    repo.write("d/.gitattributes", "y binary\n")
+    rules = after((b"d/",))
+    assert rules.skip(RepoPath(b"d/e/x")) is Skip.IGNORED
+    repo.move("d/e/.nibdignore", "f/.nibdignore")
+    rules = after((b"d/e/", b"f/"))
+    assert (rules.skip(RepoPath(b"d/e/x")), rules.skip(RepoPath(b"f/x"))) == (None, Skip.IGNORED)
+    repo.write("d/.gitattributes", "z binary\n")
+    rules = after((b"d/",))
+    assert (rules.skip(RepoPath(b"d/y")), rules.skip(RepoPath(b"d/z"))) == (None, Skip.BINARY)
+    repo.remove("d/.gitattributes")
+    repo.write(".gitattributes", "[attr]made linguist-generated\n*.g made\n")
+    rules = after((b"",))
+    assert (rules.skip(RepoPath(b"d/z")), rules.skip(RepoPath(b"d/z.g"))) == (None, Skip.GENERATED)
+    repo.remove(".gitattributes")
+    repo.symlink(".gitattributes", "a.py")
+    rules = after((b"",))
+    assert rules.skip(RepoPath(b"d/z.g")) is None
+
+
+def test_digests_differ_where_answers_may(repo: Repo) -> None:
+    repo.write(".nibdignore", "x\n")
+    repo.commit()
+    same, other = _rules(repo).digest, _rules(repo, extra=("y",)).digest
+    assert same == _rules(repo).digest
+    assert same != other
+    repo.write(".nibdignore", "z\n")
+    repo.commit()
+    assert _rules(repo).digest not in {same, other}

@@ -134,8 +134,6 @@ class CommandRefs:
         return Head(commit, short_branch(name) if name else None)
 
     def resolve(self, revision: str) -> CommitId:
-        if "\0" in revision:
-            raise UnknownRevision("a revision holds no NUL")
         done = self._git("rev-parse", "-q", "--verify", "--end-of-options", f"{revision}^{{commit}}")
         if done.returncode != 0:
             raise UnknownRevision(f"{revision!r} names no commit")

@@ -1,8 +1,9 @@
 """How far two commits are apart, by a walk that is bounded whatever the history.
 
 Commits are visited from the newest on by committer date, each marked with the side it was reached
-from; a commit reached from both is shared, and so is all before it. Dates that run backwards can
-make a shared commit count as one side's: the figure is for people to read, not to decide by.
+from; a commit reached from both is shared, and so is all before it. Where dates run backwards, a
+commit may be shared through others that were never visited, and still count as one side's: the
+figure is for people to read, not to decide by.
 """
 
 from __future__ import annotations
@@ -74,9 +75,21 @@ def distance(load: Load, old: CommitId, new: CommitId, limit: int) -> int | None
             sides[parent] = marked
             if not _enqueue(load, parent, commits, queue) and marked != _BOTH:
                 return None
+    _share_what_is_before(sides, commits)
     one_sided = sum(side != _BOTH for side in sides.values())
     shared = one_sided < len(sides)
     return one_sided if shared and one_sided <= limit else None
+
+
+def _share_what_is_before(sides: dict[CommitId, int], commits: dict[CommitId, Commit]) -> None:
+    """Mark what was visited too early, as one side's, and then found to be before a shared commit."""
+    stack = [commit for commit, side in sides.items() if side == _BOTH]
+    while stack:
+        at = stack.pop()
+        for parent in commits[at].parents if at in commits else ():
+            if sides.get(parent, _BOTH) != _BOTH:
+                sides[parent] = _BOTH
+                stack.append(parent)
 
 
 def _enqueue(

@@ -48,11 +48,11 @@ class LibgitRefs:
             head = self._repository.lookup_reference("HEAD")
             if head.type == pygit2.enums.ReferenceType.DIRECT:
                 return Head(CommitId(str(head.target)), None)
-            branch = short_branch(head.raw_target)
             try:
-                return Head(CommitId(str(head.resolve().target)), branch)
+                branch = head.resolve()
             except KeyError:
-                return Head(None, branch)
+                return Head(None, short_branch(head.raw_target))
+            return Head(CommitId(str(branch.target)), short_branch(branch.raw_name))
         except (pygit2.GitError, OSError) as error:
             raise GitError(f"HEAD of {self._location.git_dir} can't be read: {error}") from error
 

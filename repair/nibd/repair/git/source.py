@@ -26,7 +26,13 @@ from nibd.repair.git.command import (
     require_git,
     scrubbed,
 )
-from nibd.repair.git.errors import DubiousOwnership, GitError, MissingObject, NotARepository
+from nibd.repair.git.errors import (
+    DubiousOwnership,
+    GitError,
+    MissingObject,
+    NotARepository,
+    UnknownRevision,
+)
 from nibd.repair.git.libgit import LibgitObjects, LibgitRefs, open_repository
 from nibd.repair.git.location import Format, discover, is_present, read_format
 from nibd.repair.git.objects import Objects
@@ -77,6 +83,8 @@ class ObjectSource:
 
     def resolve(self, revision: str) -> CommitId:
         self._check_present()
+        if "\0" in revision:
+            raise UnknownRevision("a revision holds no NUL")
         return self._refs.resolve(revision)
 
     def tree_of(self, commit: CommitId) -> TreeId:
