@@ -9,6 +9,8 @@ The query is tree-sitter's; its captures say what a node is:
     a text for the unit's naming, in the same match.
 `@body`
     where the unit's header ends, in the same match. Without it the whole unit is header.
+`@end`
+    where the unit ends, when not where its node does, in the same match.
 `@inner`, `@outer`
     the unit `@inner` is taken with its wrapper `@outer` (`export`, decorators, `template <…>`).
 `@comment`
@@ -16,15 +18,16 @@ The query is tree-sitter's; its captures say what a node is:
 `@attribute`
     belongs to the next unit, blank lines or not.
 `@import`, `@module`
-    an import statement and the module in it as written; a match for each module.
+    an import statement and the module in it as written; a match for each module. Other captures
+    of the match are texts for `modules`.
 
 Text predicates (`#eq?`, `#match?`) do not work here: the tree is parsed from chunks and holds no
-text. Decide on text in `naming`, which may answer `None`: no unit.
+text. Decide on text in `naming`, which may answer `None`: no unit, and in `modules`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nibd.stores.types import Level
@@ -63,6 +66,13 @@ class Naming:
 
 
 NamingRule = Callable[[Match, Enclosing], Naming | None]
+ModulesRule = Callable[[Mapping[str, str]], Sequence[str]]
+"""From the texts of an import's match to the modules it names; none: it is no import."""
+
+
+def as_written(texts: Mapping[str, str]) -> Sequence[str]:
+    """The rule of most languages: the text of `@module`."""
+    return (texts["module"],)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +82,7 @@ class Spec:
     grammar: str
     query: str
     naming: NamingRule
+    modules: ModulesRule = as_written
 
 
 def joined(prefix: str, separator: str, name: str) -> str:

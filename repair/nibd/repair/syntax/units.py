@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from tree_sitter import Node
 
 from nibd.repair.syntax.parse import Captures, matches, parse
-from nibd.repair.syntax.spec import Enclosing, Match, Spec
+from nibd.repair.syntax.spec import Enclosing, Match, ModulesRule, Spec
 from nibd.repair.text import line_count
 from nibd.stores.types import Import, Level, Skip, Unit
 
@@ -26,6 +26,7 @@ MAX_NESTING = 100
 MAX_NAME_CHARACTERS = 200
 MAX_QUALIFIED_CHARACTERS = 1_000
 
+_MAX_IMPORT_BYTES = 16_384
 _LEVELS = {"scope": Level.SCOPE, "callable": Level.CALLABLE}
 _SPACE = b" \t\r\n\f\v"
 
@@ -86,12 +87,12 @@ def read_syntax(content: bytes, spec: Spec) -> Syntax | Skip:
     if isinstance(found, Skip):
         return found
     lines = _Lines(content)
-    sorted_matches = _sort(found, content, lines)
+    sorted_matches = _sort(found, content, lines, spec.modules)
     units = _Builder(content, lines, spec, sorted_matches).build()
     return units if isinstance(units, Skip) else Syntax(tuple(units), tuple(sorted_matches.imports))
 
 
-def _sort(found: list[tuple[int, Captures]], content: bytes, lines: _Lines) -> _Sorted:
+def _sort(found: list[tuple[int, Captures]], content: bytes, lines: _Lines, modules: ModulesRule) -> _Sorted:
     sorted_matches = _Sorted()
     wrappers: dict[int, Node] = {}
     units: dict[int, tuple[int, Captures]] = {}
@@ -103,7 +104,7 @@ def _sort(found: list[tuple[int, Captures]], content: bytes, lines: _Lines) -> _
         elif "inner" in captures:
             wrappers[captures["inner"][0].id] = captures["outer"][0]
         elif "module" in captures:
-            sorted_matches.imports.append(_import(captures, content, lines))
+            sorted_matches.imports.extend(_imports(captures, content, lines, modules))
         else:
             node = captures[_unit_label(captures)][0]
             if node.id not in units or pattern < units[node.id][0]:
@@ -119,9 +120,15 @@ def _unit_label(captures: Captures) -> str:
     return next(name for name in captures if name.partition(".")[0] in _LEVELS)
 
 
-def _import(captures: Captures, content: bytes, lines: _Lines) -> Import:
+def _imports(captures: Captures, content: bytes, lines: _Lines, rule: ModulesRule) -> Iterator[Import]:
     start, end = _trimmed(captures["import"][0], content)
-    return Import(_text(captures["module"][0], content), lines.of(start), lines.of(end - 1))
+    texts = {
+        name: _text(nodes[0], content, _MAX_IMPORT_BYTES)
+        for name, nodes in captures.items()
+        if name != "import"
+    }
+    for module in rule(texts):
+        yield Import(module[:MAX_NAME_CHARACTERS], lines.of(start), lines.of(end - 1))
 
 
 def _candidate(pattern: int, captures: Captures, wrappers: dict[int, Node], content: bytes) -> _Candidate:
@@ -129,19 +136,23 @@ def _candidate(pattern: int, captures: Captures, wrappers: dict[int, Node], cont
     outermost = captures[label][0]
     level, _, kind = label.partition(".")
     texts = {
-        name: _text(nodes[0], content) for name, nodes in captures.items() if name not in (label, "body")
+        name: _text(nodes[0], content)[:MAX_NAME_CHARACTERS]
+        for name, nodes in captures.items()
+        if name not in (label, "body", "end")
     }
     body = captures["body"][0].start_byte if "body" in captures else -1
     while outermost.id in wrappers:
         outermost = wrappers[outermost.id]
     start, end = _trimmed(outermost, content)
+    if "end" in captures:
+        end = captures["end"][0].end_byte
     return _Candidate(start, end, pattern, Match(_LEVELS[level], kind, texts), body)
 
 
-def _text(node: Node, content: bytes) -> str:
-    """A node's text on one line, cut to what a name may have."""
-    text = content[node.start_byte : min(node.end_byte, node.start_byte + 8 * MAX_NAME_CHARACTERS)]
-    return " ".join(text.decode("utf-8", "replace").split())[:MAX_NAME_CHARACTERS]
+def _text(node: Node, content: bytes, limit: int = 8 * MAX_NAME_CHARACTERS) -> str:
+    """A node's text on one line, of its first `limit` bytes."""
+    text = content[node.start_byte : min(node.end_byte, node.start_byte + limit)]
+    return " ".join(text.decode("utf-8", "replace").split())
 
 
 def _trimmed(node: Node, content: bytes) -> tuple[int, int]:
