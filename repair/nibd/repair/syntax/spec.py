@@ -12,7 +12,9 @@ The query is tree-sitter's; its captures say what a node is:
 `@end`
     where the unit ends, when not where its node does, in the same match.
 `@inner`, `@outer`
-    the unit `@inner` is taken with its wrapper `@outer` (`export`, decorators, `template <…>`).
+    the unit `@inner` is taken with its wrapper `@outer` (`export`, decorators, `template <…>`). Other
+    captures of the match are texts for the unit's naming, unless the unit or a wrapper further in has
+    one of that name: so a value is named by what it is bound to.
 `@comment`
     belongs to the unit directly below it: alone on its lines, no blank line between.
 `@attribute`
@@ -35,7 +37,7 @@ from nibd.stores.types import Level
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A node that may be a unit, with the texts of the match's other captures by their names."""
+    """A node that may be a unit, with the texts of its and its wrappers' other captures by their names."""
 
     level: Level
     kind: str

@@ -31,6 +31,9 @@ _LEVELS = {"scope": Level.SCOPE, "callable": Level.CALLABLE}
 _SPACE = b" \t\r\n\f\v"
 
 
+_Above = dict[int, tuple[int, bool]]
+
+
 @dataclass(frozen=True, slots=True)
 class Syntax:
     """The units of one file, the file itself first, and its imports in order."""
@@ -55,7 +58,7 @@ class _Sorted:
     """What the matches hold. `above` maps the end of a comment or attribute to (start, attribute)."""
 
     candidates: list[_Candidate] = field(default_factory=list)
-    above: dict[int, tuple[int, bool]] = field(default_factory=dict)
+    above: _Above = field(default_factory=dict)
     imports: list[Import] = field(default_factory=list)
 
 
@@ -94,15 +97,16 @@ def read_syntax(content: bytes, spec: Spec) -> Syntax | Skip:
 
 def _sort(found: list[tuple[int, Captures]], content: bytes, lines: _Lines, modules: ModulesRule) -> _Sorted:
     sorted_matches = _Sorted()
-    wrappers: dict[int, Node] = {}
+    wrappers: dict[int, Captures] = {}
     units: dict[int, tuple[int, Captures]] = {}
     for pattern, captures in found:
         if "comment" in captures or "attribute" in captures:
             is_attribute = "attribute" in captures
             start, end = _trimmed(captures["attribute" if is_attribute else "comment"][0], content)
-            sorted_matches.above[end] = (start, is_attribute)
+            if start > 0 or not content.startswith(b"#!"):
+                sorted_matches.above[end] = (start, is_attribute)
         elif "inner" in captures:
-            wrappers[captures["inner"][0].id] = captures["outer"][0]
+            wrappers[captures["inner"][0].id] = captures
         elif "module" in captures:
             sorted_matches.imports.extend(_imports(captures, content, lines, modules))
         else:
@@ -111,7 +115,8 @@ def _sort(found: list[tuple[int, Captures]], content: bytes, lines: _Lines, modu
                 units[node.id] = (pattern, captures)
     sorted_matches.imports.sort(key=lambda each: each.start_line)
     sorted_matches.candidates = [
-        _candidate(pattern, captures, wrappers, content) for pattern, captures in units.values()
+        _candidate(pattern, captures, wrappers, content, sorted_matches.above)
+        for pattern, captures in units.values()
     ]
     return sorted_matches
 
@@ -131,22 +136,34 @@ def _imports(captures: Captures, content: bytes, lines: _Lines, rule: ModulesRul
         yield Import(module[:MAX_NAME_CHARACTERS], lines.of(start), lines.of(end - 1))
 
 
-def _candidate(pattern: int, captures: Captures, wrappers: dict[int, Node], content: bytes) -> _Candidate:
+def _candidate(
+    pattern: int, captures: Captures, wrappers: dict[int, Captures], content: bytes, above: _Above
+) -> _Candidate:
     label = _unit_label(captures)
     outermost = captures[label][0]
     level, _, kind = label.partition(".")
-    texts = {
-        name: _text(nodes[0], content)[:MAX_NAME_CHARACTERS]
-        for name, nodes in captures.items()
-        if name not in (label, "body", "end")
-    }
+    texts = _texts(captures, {label, "body", "end"}, content)
     body = captures["body"][0].start_byte if "body" in captures else -1
     while outermost.id in wrappers:
-        outermost = wrappers[outermost.id]
+        wrapper = wrappers[outermost.id]
+        texts = _texts(wrapper, {"inner", "outer"}, content) | texts
+        outermost = wrapper["outer"][0]
     start, end = _trimmed(outermost, content)
     if "end" in captures:
         end = captures["end"][0].end_byte
+    while start < above.get(end, (-1, False))[0]:  # some grammars take the comments after a unit in
+        end = above[end][0]
+        while content[end - 1] in _SPACE:
+            end -= 1
     return _Candidate(start, end, pattern, Match(_LEVELS[level], kind, texts), body)
+
+
+def _texts(captures: Captures, without: set[str], content: bytes) -> dict[str, str]:
+    return {
+        name: _text(nodes[0], content)[:MAX_NAME_CHARACTERS]
+        for name, nodes in captures.items()
+        if name not in without
+    }
 
 
 def _text(node: Node, content: bytes, limit: int = 8 * MAX_NAME_CHARACTERS) -> str:

@@ -1,0 +1,5 @@
+import { a } from "a";
+// anonymous
+export default async function () {
+  function inner() {}
+}

@@ -1,0 +1,15 @@
+import x from "x";
+
+// one
+// two
+export function f(
+  a: string,
+) {
+  return a;
+}
+
+@D()
+class C {
+  // m
+  m() {}
+}
