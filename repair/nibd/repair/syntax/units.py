@@ -151,11 +151,24 @@ def _candidate(
     start, end = _trimmed(outermost, content)
     if "end" in captures:
         end = captures["end"][0].end_byte
-    while start < above.get(end, (-1, False))[0]:  # some grammars take the comments after a unit in
-        end = above[end][0]
+    end = _before_comments_outside(start, end, content, above)
+    return _Candidate(start, end, pattern, Match(_LEVELS[level], kind, texts), body)
+
+
+def _before_comments_outside(start: int, end: int, content: bytes, above: _Above) -> int:
+    """Move a unit's end up over comments that are indented no deeper than the unit's start.
+
+    Some grammars take the comments after a unit in, most of all where indentation ends a body.
+    """
+    while start < (comment := above.get(end, (-1, False))[0]):
+        line = content.rfind(b"\n", 0, comment) + 1
+        column = start - content.rfind(b"\n", 0, start) - 1
+        if content[line:comment].strip() or comment - line > column:
+            return end
+        end = line
         while content[end - 1] in _SPACE:
             end -= 1
-    return _Candidate(start, end, pattern, Match(_LEVELS[level], kind, texts), body)
+    return end
 
 
 def _texts(captures: Captures, without: set[str], content: bytes) -> dict[str, str]:
