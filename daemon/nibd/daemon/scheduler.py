@@ -100,9 +100,15 @@ class Scheduler:
     def release(self, repository: RepositoryId) -> None:
         self._held.discard(repository)
 
-    def forget(self, repository: RepositoryId) -> None:
-        """Drop every wish of a repository that was removed."""
-        self._wanted = {key: wish for key, wish in self._wanted.items() if key[0] != repository}
+    def forget(self, repository: RepositoryId, checkout: CheckoutId | None = None) -> None:
+        """Drop every wish of a repository that was removed, or of one of its checkouts."""
+        self._wanted = {
+            key: wish
+            for key, wish in self._wanted.items()
+            if key[0] != repository or checkout not in (None, key[2])
+        }
+        if checkout is not None:
+            return
         self._served.pop(repository, None)
         self._held.discard(repository)
 

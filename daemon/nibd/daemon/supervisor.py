@@ -45,6 +45,7 @@ class Supervisor:
         self._not_before = 0.0
         self._calls = 0
         self._idle: asyncio.TimerHandle | None = None
+        self._resting: asyncio.Future[None] | None = None
         self._closed = False
         self.starts = 0
         self.crashes = 0
@@ -53,13 +54,22 @@ class Supervisor:
     def pid(self) -> int | None:
         return self._child.pid if self._child and self._child.returncode is None else None
 
-    async def call(self, method: str, params: JsonObject, notify: Notify | None = None) -> Any:
-        """Ask the child, starting it when none runs. Raises `ChildDied` or the child's `RpcError`."""
+    async def call(
+        self,
+        method: str,
+        params: JsonObject,
+        notify: Notify | None = None,
+        unwanted: asyncio.Event | None = None,
+    ) -> Any:
+        """Ask the child, starting it when none runs. Raises `ChildDied` or the child's `RpcError`.
+
+        `unwanted` as in `ChildProcess.call`.
+        """
         self._busy(+1)
         try:
             child = await self._running()
             try:
-                result = await child.call(method, params, notify)
+                result = await child.call(method, params, notify, unwanted=unwanted)
             except ChildDied as died:
                 self._crashed(child, died)
                 raise
@@ -85,7 +95,7 @@ class Supervisor:
         async with self._starting:
             if self._child and self._child.returncode is None:
                 return self._child
-            if self._child:  # it died between two calls
+            if self._child and self._child.returncode:  # it died between two calls
                 self._crashed(self._child, None)
             await asyncio.sleep(max(0.0, self._not_before - time.monotonic()))
             if self._closed:

@@ -10,15 +10,19 @@ When the folder was deleted while serving, what is open goes on answering where 
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from nibd.repair.policy import EXTRACTOR
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.catalog import Catalog
+from nibd.stores.dense import DenseStore
+from nibd.stores.dense_rows import read_rows
 from nibd.stores.errors import StoreError
 from nibd.stores.facts import FactStore
 from nibd.stores.lexical import LexicalGeneration
@@ -49,11 +53,13 @@ class RepositoryViews:
         self._pins: Counter[Generation] = Counter()
         self._generations: OrderedDict[str, LexicalGeneration] = OrderedDict()
         self._listings: OrderedDict[ListingId, Bitmap] = OrderedDict()
+        self._matrix: DenseStore | None = None
+        self._rows: OrderedDict[str, Bitmap] = OrderedDict()
 
-    def publications(self, checkout: CheckoutId) -> list[Publication]:
+    def publications(self, checkout: CheckoutId, limit: int = 100) -> list[Publication]:
         """What the checkout showed, newest first; nothing while nothing was ever published."""
         stores = self._open()
-        return stores.catalog.publications(checkout) if stores else []
+        return stores.catalog.publications(checkout, limit) if stores else []
 
     def newest_serving(
         self, checkout: CheckoutId, views: frozenset[View], commit: CommitId | None = None
@@ -121,8 +127,29 @@ class RepositoryViews:
             self._generations.move_to_end(artifact.location)
             return found
 
+    def dense(self, snapshot: Snapshot) -> tuple[DenseStore, Bitmap]:
+        """The matrix, and the rows of it that the snapshot searches."""
+        artifact = snapshot.views[View.DENSE].artifact
+        if artifact is None:
+            raise StoreError(f"snapshot {snapshot.generation} has no dense view")
+        path = self.folder.root / artifact.location
+        with self._lock:
+            if self._matrix is None or self._matrix.folder != path.parent:
+                if self._matrix:
+                    self._matrix.close()
+                self._matrix = DenseStore.open_reader(path.parent)
+            rows = self._rows.get(artifact.location)
+            if rows is None:
+                rows = self._rows[artifact.location] = read_rows(path)
+                _trim(self._rows, OPEN_LISTINGS)
+            return self._matrix, rows
+
     def close(self) -> None:
         with self._lock:
+            if self._matrix:
+                self._matrix.close()
+            self._matrix = None
+            self._rows.clear()
             if self._stores:
                 self._stores.catalog.close()
                 self._stores.facts.close()
@@ -130,6 +157,12 @@ class RepositoryViews:
             self._stores = None
             self._generations.clear()
             self._listings.clear()
+
+    def delete(self) -> None:
+        """Remove all that is stored of the repository; nobody may write there any more."""
+        self.close()
+        if self.folder.root.exists():
+            shutil.rmtree(self.folder.root)
 
     def is_lost(self) -> bool:
         """Whether what was open is no longer what lies on disk: deleted, or deleted and made anew."""
@@ -167,7 +200,7 @@ def _identity(folder: RepositoryFolder) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _trim(kept: OrderedDict[str, LexicalGeneration] | OrderedDict[ListingId, Bitmap], limit: int) -> None:
+def _trim(kept: OrderedDict[Any, Any], limit: int) -> None:
     while len(kept) > limit:
         kept.popitem(last=False)
 

@@ -103,9 +103,12 @@ class ChildProcess:
         params: JsonObject | None = None,
         on_notification: OnNotification | None = None,
         timeout_s: float | None = None,
+        unwanted: asyncio.Event | None = None,
     ) -> Json:
         """The child's answer. When the caller is cancelled or out of time, the child is told so.
 
+        When `unwanted` is set the child is told too, and its answer awaited all the same: for a
+        caller that must know when the child has really let go.
         `on_notification(method, value)` gets what the child reports about this call.
         Raises RpcError (the child's, or TIMEOUT), ChildDied, and TypeError or ValueError for params that
         JSON can't carry.
@@ -115,6 +118,7 @@ class ChildProcess:
         frame = encode(Request(request_id, method, params))
         future: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
         self._calls[request_id] = future, on_notification
+        teller = asyncio.ensure_future(self._tell(unwanted, request_id)) if unwanted else None
         try:
             async with asyncio.timeout(timeout_s):
                 await self._send(frame)
@@ -129,6 +133,8 @@ class ChildProcess:
             raise
         finally:
             del self._calls[request_id]
+            if teller is not None:
+                teller.cancel()
 
     async def notify(self, method: str, params: JsonObject | None = None) -> None:
         """Send a notification. Raises ChildDied."""
@@ -164,6 +170,10 @@ class ChildProcess:
         if self._wire.ended.done():
             raise self._death()
         self._wire.write(frame)
+
+    async def _tell(self, unwanted: asyncio.Event, request_id: int) -> None:
+        await unwanted.wait()
+        self._cancel(request_id)
 
     def _cancel(self, request_id: int) -> None:
         """Written even when the pipe is full: small, and one for each call at most."""

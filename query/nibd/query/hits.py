@@ -14,7 +14,8 @@ SNIPPET_CHARACTERS = 600
 class Hit:
     """A source unit that answers a query. `score` is comparable within one answer only.
 
-    `name` is the qualified name, empty for a window or a file.
+    `name` is the qualified name, empty for a window or a file. `level` is `None` where a ranking over
+    all levels did not look at it.
     """
 
     path: RepoPath
@@ -22,7 +23,7 @@ class Hit:
     end_line: int
     kind: str
     name: str
-    level: Level
+    level: Level | None
     language: str
     blob: BlobId
     score: float

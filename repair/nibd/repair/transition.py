@@ -180,14 +180,20 @@ def fold(transition: Transition, target: Target) -> Outcome | None:
 
 
 def _publish(transition: Transition, target: Target, draft: Snapshot) -> Outcome:
-    """Publish, then put what the dense view lacks on the spool."""
-    publication = _published(transition, target, draft)
+    """Publish, then put what the dense view lacks on the spool, or publish that view too."""
+    current = transition.stores.catalog.current(target.checkout)
+    if current and (current.commit, current.snapshot) == (target.commit, draft):
+        publication = current
+    else:
+        publication = _published(transition, target, draft)
     views = publication.snapshot.views
     missing = 0
     if views[View.DENSE].state is State.BUILDING:
         dense = DenseRepair(transition.source, transition.stores, transition.dense)
         listing = transition.stores.structure.listing(publication.snapshot.listing)
         missing = dense.spool_missing(target.checkout, listing, transition.report)
+        if missing == 0:
+            return repair_dense(transition, target) or Outcome(publication)
     return Outcome(publication, missing, is_old(views[View.LEXICAL]))
 
 

@@ -191,6 +191,15 @@ class StructureStore:
                   WHERE f.id = ? ORDER BY ordinal"""
         return [_unit(found, file) for found in self._db.rows(sql, (row,))]
 
+    def name_of(self, blob: BlobId, language: str, extractor: str, ordinal: int) -> tuple[str, Level]:
+        """The qualified name and the level of one unit."""
+        sql = """SELECT qualified, level FROM unit JOIN source s ON s.id = unit.source
+                 WHERE blob = ? AND language = ? AND extractor = ? AND ordinal = ?"""
+        row = self._db.row(sql, (blob, language, extractor, ordinal))
+        if row is None:
+            raise CorruptStore(f"{self._db.path}: unit {ordinal} of {blob} is missing")
+        return row[0], Level(row[1])
+
     def imports(self, row: FileRow) -> list[Import]:
         sql = """SELECT module, start_line, end_line FROM import i JOIN file f ON f.source = i.source
                  WHERE f.id = ? ORDER BY ordinal"""
@@ -245,6 +254,10 @@ class StructureStore:
             for table, column in (("unit", "source"), ("import", "source"), ("source", "id")):
                 db.executemany(f"DELETE FROM {table} WHERE {column} = ?", [(i,) for i in sources])
         return {"listings": len(dead_listings), "files": len(dead), "sources": len(sources)}
+
+    def keys(self) -> set[tuple[BlobId, str]]:
+        """The blobs (with their language) whose units are stored: those whose facts are in use."""
+        return {(BlobId(row[0]), row[1]) for row in self._db.rows("SELECT blob, language FROM source")}
 
     def check(self) -> str | None:
         return self._db.check()

@@ -1,0 +1,180 @@
+"""Answering from one pinned snapshot: blocking, run in the query threads.
+
+An answer is made wholly from one snapshot and from Git's objects. Nothing here looks at HEAD or waits
+for a child; whether the answer is fresh is said by whoever asked for it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from nibd.daemon.registry import Checkout
+from nibd.daemon.views import RepositoryViews
+from nibd.daemon.wire import hit as wire_hit
+from nibd.ipc.messages import Json
+from nibd.query import dense, fusion, lexical, symbols
+from nibd.query.hits import Hit, snippet
+from nibd.repair.git import GitError, GitSource, open_source
+from nibd.repair.policy import EXTRACTOR
+from nibd.stores.bounded_cache import BoundedCache
+from nibd.stores.snapshot import Snapshot
+from nibd.stores.structure import StoredUnit
+from nibd.stores.types import BlobId, Level, RepoPath
+
+BLOB_CACHE_BYTES = 16 << 20
+FUSED_DEPTH = 50
+"""How far down the rankings that are fused are looked at, at least."""
+
+
+class Blobs:
+    """Reads blobs for snippets; one repository open a checkout, one thread at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sources: dict[Path, GitSource] = {}
+        self._cache: BoundedCache[BlobId, bytes] = BoundedCache(BLOB_CACHE_BYTES)
+
+    def read(self, checkout: Checkout, blob: BlobId) -> bytes | None:
+        """`None` when it cannot be had: a hit stays a hit without its snippet."""
+        cached = self._cache.get(blob)
+        if cached is not None:
+            return cached
+        with self._lock:
+            try:
+                source = self._sources.get(checkout.work_tree)
+                if source is None:
+                    source = self._sources[checkout.work_tree] = open_source(checkout.work_tree)
+                data = source.read(blob)
+            except GitError:
+                self._sources.pop(checkout.work_tree, None)
+                return None
+        if data is not None:
+            self._cache.put(blob, data, len(data))
+        return data
+
+    def forget(self, checkout: Checkout) -> None:
+        with self._lock:
+            source = self._sources.pop(checkout.work_tree, None)
+            if source:
+                source.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """What a ranked search asks for. `vector` is the query's, for plans that need one."""
+
+    query: str
+    plan: str
+    level: Level | None
+    k: int
+    vector: bytes | None = None
+
+
+def search(views: RepositoryViews, snapshot: Snapshot, asked: Ranked) -> list[Hit]:
+    if asked.plan == "lexical":
+        return _lexical(views, snapshot, asked)
+    if asked.plan == "dense":
+        return _dense(views, snapshot, asked)
+    deep = replace(asked, k=max(FUSED_DEPTH, 2 * asked.k))
+    return fusion.fuse([_lexical(views, snapshot, deep), _dense(views, snapshot, deep)], asked.k)
+
+
+def named(views: RepositoryViews, snapshot: Snapshot, name: str, k: int) -> list[Hit]:
+    found = symbols.find(views.structure, views.listing(snapshot), name)
+    return [_unit_hit(unit, 1.0) for unit in found[:k]]
+
+
+def outline(
+    views: RepositoryViews, snapshot: Snapshot, path: RepoPath
+) -> list[tuple[Hit, int | None]] | None:
+    """The units of a file with the position of their parent, `None` when the tree has no such file."""
+    at = views.structure.at_path(views.listing(snapshot), path)
+    if at is None:
+        return None
+    row, file = at
+    return [(_unit_hit(unit, 1.0), unit.parent) for unit in views.structure.units(file, row)]
+
+
+def shown(blobs: Blobs, checkout: Checkout, hits: Sequence[Hit]) -> list[Json]:
+    """Hits as they go over the wire, with snippets, and whether the work tree has other text now."""
+    edited: dict[RepoPath, bool | None] = {}
+    result: list[Json] = []
+    for found in hits:
+        data = blobs.read(checkout, found.blob)
+        if found.path not in edited:
+            edited[found.path] = _edited(checkout, found.path, data)
+        text = None if data is None else snippet(data, found.start_line, found.end_line)
+        result.append(wire_hit(found, text, edited[found.path]))
+    return result
+
+
+def _lexical(views: RepositoryViews, snapshot: Snapshot, asked: Ranked) -> list[Hit]:
+    found = lexical.search(views.lexical(snapshot), views.facts, asked.query, asked.level, asked.k)
+    return [_lexical_hit(views, each) for each in found]
+
+
+def _lexical_hit(views: RepositoryViews, found: lexical.LexicalHit) -> Hit:
+    qualified, level = views.structure.name_of(found.blob, found.language, EXTRACTOR, found.ordinal)
+    address = found.address
+    return Hit(
+        address.path,
+        address.start_line,
+        address.end_line,
+        address.kind,
+        qualified,
+        level,
+        found.language,
+        found.blob,
+        found.score,
+    )
+
+
+def _dense(views: RepositoryViews, snapshot: Snapshot, asked: Ranked) -> list[Hit]:
+    store, rows = views.dense(snapshot)
+    listing = views.listing(snapshot)
+
+    def units(wanted: Sequence[int]) -> Mapping[int, Sequence[Hit]]:
+        return {
+            row: [_unit_hit(unit, 0.0) for unit in views.structure.with_text(listing, text)]
+            for row, text in store.texts(wanted).items()
+        }
+
+    assert asked.vector is not None, "a dense plan has its query's vector"
+    vector = np.frombuffer(asked.vector, "<f4")
+    return dense.search(store, rows, vector, asked.k, units=units, level=asked.level)
+
+
+def _unit_hit(unit: StoredUnit, score: float) -> Hit:
+    return Hit(
+        path=unit.file.path,
+        start_line=unit.start_line,
+        end_line=unit.end_line,
+        kind=unit.kind,
+        name=unit.qualified,
+        level=unit.level,
+        language=unit.file.language,
+        blob=unit.file.blob,
+        score=score,
+    )
+
+
+def _edited(checkout: Checkout, path: RepoPath, data: bytes | None) -> bool | None:
+    """Whether the work tree's file says something else; line ends that Git may convert do not count."""
+    if data is None:
+        return None
+    file = Path(checkout.work_tree) / path.decode("utf-8", "surrogateescape")
+    try:
+        with file.open("rb") as opened:
+            there = opened.read(len(data) + data.count(b"\n") + 1)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return None
+    return there != data and there.replace(b"\r\n", b"\n") != data.replace(b"\r\n", b"\n")
+
+

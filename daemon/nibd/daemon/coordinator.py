@@ -1,0 +1,407 @@
+"""The daemon's core: from hints to publications. All of it runs on one event loop.
+
+Events are few and all mean the same question, "does the checkout show what its HEAD is?":
+
+hint            a marker or Git directory changed (`hinted`)
+timer           nobody hinted for a while (`compare_all`)
+request         somebody asks and wants the truth (`look`)
+registration    a checkout was added or removed (`add`, `remove`)
+job's end       a repair, dense view, fold or collection succeeded, was superseded, or failed
+embeddings      more texts have vectors (`embedded`)
+damage          a reader found a view that is not as it was written, or gone (`damaged`)
+
+`look` compares HEAD with what is published and asks the scheduler for what is missing; `_pump` gives
+idle lanes their next job. A job that fails is tried again after a pause that grows; the reason stands
+in every answer until it succeeds. Nothing here computes or reads a view: children and threads do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import structlog
+
+from nibd.daemon.embedding import Embedding
+from nibd.daemon.heads import HeadHistory, HeadReader, HeadState
+from nibd.daemon.indexer import Job as IndexerJob
+from nibd.daemon.paths import Paths
+from nibd.daemon.registry import Checkout, Registry
+from nibd.daemon.scheduler import Job, Kind, Lane, Scheduler
+from nibd.daemon.settings import Settings
+from nibd.daemon.statistics import Statistics
+from nibd.daemon.supervisor import Supervisor
+from nibd.daemon.views import RepositoryViews
+from nibd.ipc.children import ChildDied
+from nibd.ipc.messages import ErrorCode, JsonObject, RpcError
+from nibd.stores.errors import StoreError
+from nibd.stores.repository import RepositoryFolder
+from nibd.stores.snapshot import Publication
+from nibd.stores.types import CheckoutId, CommitId, RepositoryId, State, View
+
+INDEXER_IDLE_S = 600.0
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 300.0
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class CheckoutState:
+    """What the daemon knows of a checkout. `failure` is why its last repair failed.
+
+    `checked`: a repair was asked for since the start, which also finds other profiles, an unfinished
+    dense view and what a crash left.
+    """
+
+    checkout: Checkout
+    history: HeadHistory = field(default_factory=HeadHistory)
+    published: Publication | None = None
+    checked: bool = False
+    failure: str | None = None
+    failures: int = 0
+
+    @property
+    def head(self) -> HeadState | None:
+        return self.history.head
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the checkout shows a snapshot of the commit that it stands at."""
+        return (
+            self.published is not None
+            and self.head is not None
+            and self.head.commit is not None
+            and self.published.commit == self.head.commit
+        )
+
+
+@dataclass(slots=True)
+class Running:
+    """A job at work: what it reported last, and how to tell it that it is no longer wanted."""
+
+    job: Job
+    unwanted: asyncio.Event = field(default_factory=asyncio.Event)
+    progress: JsonObject | None = None
+    since: float = field(default_factory=time.monotonic)
+
+
+class Coordinator:
+    def __init__(
+        self, paths: Paths, settings: Settings, registry: Registry, log: structlog.stdlib.BoundLogger
+    ) -> None:
+        self.paths = paths
+        self.settings = settings
+        self.registry = registry
+        self.statistics = Statistics()
+        self.scheduler = Scheduler()
+        self.states: dict[CheckoutId, CheckoutState] = {}
+        self.running: dict[Lane, Running] = {}
+        self.lanes = {
+            lane: Supervisor("nibd.daemon.indexer", log.bind(lane=lane.value), idle_s=INDEXER_IDLE_S)
+            for lane in Lane
+        }
+        self.embedding = Embedding(settings.dense, paths.embeddings_db, log, self.embedded)
+        self._views: dict[RepositoryId, RepositoryViews] = {}
+        self._forgotten: dict[RepositoryId, list[CheckoutId]] = {}
+        self._heads = HeadReader()
+        # Git is read by one thread, since open repositories must not be shared.
+        self._git = ThreadPoolExecutor(1, "nibd-git")
+        self._log = log
+        self._changed = asyncio.Event()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.on_registered: Callable[[], None] = lambda: None
+        self.watch_failure: str | None = None
+
+    # Life
+
+    async def start(self) -> None:
+        """Know the model, then every registered checkout."""
+        await self.embedding.prepare()
+        for checkout in self.registry.checkouts:
+            self.states[checkout.id] = CheckoutState(checkout)
+        self.compare_all()
+
+    async def stop(self) -> None:
+        """End the children; an unfinished job is begun again by the next daemon."""
+        for running in self.running.values():
+            running.unwanted.set()
+        await asyncio.gather(self.embedding.stop(), *(child.stop() for child in self.lanes.values()))
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.in_git(self._heads.close)
+        self._git.shutdown()
+        for views in self._views.values():
+            views.close()
+
+    async def in_git(self, function: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._git, function, *arguments)
+
+    async def changed(self) -> None:
+        """Wait until something that a status shows has changed."""
+        await self._changed.wait()
+
+    # Events
+
+    def hinted(self, folders: Iterable[Path]) -> None:
+        """Something happened in these folders: markers, or Git directories."""
+        touched = set(folders)
+        for state in list(self.states.values()):
+            marker = self.marker(state.checkout.repository)
+            if touched & {state.checkout.git_dir, state.checkout.common_dir, marker}:
+                self._spawn(self.look(state))
+
+    def compare_all(self) -> None:
+        for state in list(self.states.values()):
+            self._spawn(self.look(state))
+
+    async def add(self, checkout: Checkout) -> bool:
+        """Register a checkout; whether it is new."""
+        added = self.registry.add(checkout)
+        if checkout.id not in self.states or added:
+            self.states[checkout.id] = CheckoutState(checkout)
+        self.on_registered()
+        await self.look(self.states[checkout.id])
+        return added
+
+    async def remove(self, checkout: Checkout) -> None:
+        """Forget a checkout, and with its last one the repository's views."""
+        self.registry.remove(checkout.id)
+        del self.states[checkout.id]
+        await self.in_git(self._heads.forget, checkout.id)
+        repository = checkout.repository
+        self.scheduler.forget(repository, checkout.id)
+        if self.registry.of_repository(repository):
+            self._forgotten.setdefault(repository, []).append(checkout.id)
+            self._want(Job(repository, Kind.COLLECT, Lane.REPAIR))
+        else:
+            self.scheduler.forget(repository)
+            for running in self.running.values():
+                if running.job.repository == repository:
+                    running.unwanted.set()
+            views = self._views.pop(repository, None)
+            if views:
+                views.close()
+            await self._delete_views(repository)
+        self.on_registered()
+        self._notify()
+
+    def embedded(self, finished: bool) -> None:
+        """More texts have vectors: publish what waited for them."""
+        for state in self.states.values():
+            published = state.published
+            if published and published.snapshot.views[View.DENSE].state is State.BUILDING:
+                self._want(self._job(state, Kind.DENSE, published.commit))
+
+    def damaged(self, state: CheckoutState, view: View, reason: str) -> None:
+        """A reader found a view that is not as it was written: build it again from nothing."""
+        self._log.error("view_damaged", view=view.value, repository=state.checkout.repository, reason=reason)
+        state.failure = f"the {view.value} view was damaged and is being built again: {reason}"
+        head = state.head
+        if head and head.commit:
+            self._want(self._job(state, Kind.REPAIR, head.commit, frozenset({view})))
+
+    # What is asked
+
+    def views(self, repository: RepositoryId) -> RepositoryViews:
+        views = self._views.get(repository)
+        if views is None:
+            folder = RepositoryFolder(self.paths.repository_dir(repository))
+            views = self._views[repository] = RepositoryViews(folder)
+        return views
+
+    def marker(self, repository: RepositoryId) -> Path:
+        return self.paths.markers_dir / repository
+
+    def watched(self) -> list[Path]:
+        """The folders in which a change is a hint."""
+        folders = {self.paths.markers_dir}
+        for state in self.states.values():
+            folders |= {state.checkout.git_dir, state.checkout.common_dir}
+        return sorted(folders)
+
+    async def look(self, state: CheckoutState) -> HeadState:
+        """Compare what the checkout stands at with what it shows, and see that the two meet."""
+        checkout = state.checkout
+        head, published = await self.in_git(self._read, checkout)
+        if self.states.get(checkout.id) is not state:
+            return head  # it was removed meanwhile
+        state.published = published
+        moved = state.history.observe(
+            head,
+            published.commit if published else None,
+            published.published_at if published else None,
+        )
+        if moved:
+            state.failures, state.failure = 0, None
+            self.scheduler.release(checkout.repository)
+            self.statistics.head_moved()
+            self._notify()
+        if head.commit and not (state.is_current and state.checked):
+            state.checked = True
+            self._want(self._job(state, Kind.REPAIR, head.commit))
+        return head
+
+    async def distance(self, checkout: Checkout, old: CommitId, new: CommitId) -> int | None:
+        return await self.in_git(self._heads.distance, checkout, old, new)
+
+    def job_parameters(
+        self, state: CheckoutState, commit: CommitId, discard: frozenset[View] = frozenset()
+    ) -> JsonObject:
+        """What a child needs to know to repair, or to verify, a checkout's views."""
+        checkout = state.checkout
+        return IndexerJob(
+            folder=str(self.paths.repository_dir(checkout.repository)),
+            work_tree=str(checkout.work_tree),
+            checkout=checkout.id,
+            commit=commit,
+            index=asdict(self.settings.index),
+            dense=asdict(self.settings.dense),
+            embeddings=str(self.paths.embeddings_db),
+            dense_profile=self.embedding.profile,
+            dense_absent=self.embedding.absent,
+            discard=[view.value for view in discard],
+        ).as_params()
+
+    # Jobs
+
+    def _read(self, checkout: Checkout) -> tuple[HeadState, Publication | None]:
+        """In the Git thread: HEAD, and what is published (nothing when the views cannot be read)."""
+        try:
+            published = next(iter(self.views(checkout.repository).publications(checkout.id, 1)), None)
+        except StoreError as error:
+            self._log.error("catalog_unreadable", reason=str(error))
+            published = None
+        return self._heads.read(checkout), published
+
+    def _job(
+        self, state: CheckoutState, kind: Kind, commit: CommitId, discard: frozenset[View] = frozenset()
+    ) -> Job:
+        lane = Lane.REPAIR if state.published and not discard else Lane.BUILD
+        return Job(state.checkout.repository, kind, lane, state.checkout.id, commit, discard)
+
+    def _want(self, job: Job) -> None:
+        for running in self.running.values():
+            if running.job == job:
+                return  # it is at work on just that
+        superseded = self.scheduler.want(job)
+        for running in self.running.values():
+            if running.job == superseded:
+                running.unwanted.set()
+        self._pump()
+
+    def _pump(self) -> None:
+        for lane in Lane:
+            job = self.scheduler.take(lane)
+            if job:
+                running = self.running[lane] = Running(job)
+                self._spawn(self._run(lane, running))
+
+    async def _run(self, lane: Lane, running: Running) -> None:
+        job = running.job
+        log = self._log.bind(job=job.kind.value, repository=job.repository, commit=job.commit)
+        state = self.states.get(job.checkout) if job.checkout else None
+
+        def reported(_: str, value: Any) -> None:
+            running.progress = value
+            self._notify()
+
+        try:
+            result = await self.lanes[lane].call(
+                "collect" if job.kind is Kind.COLLECT else job.kind.value,
+                self._collection(job) if job.kind is Kind.COLLECT else self._parameters(job),
+                reported,
+                running.unwanted,
+            )
+        except (RpcError, ChildDied) as error:
+            self._ended(lane, job)
+            self._failed(job, state, error, log)
+        else:
+            self._ended(lane, job)
+            log.info("job_done", **{key: value for key, value in result.items() if key != "commit"})
+            self.statistics.job_done(job.kind.value, time.monotonic() - running.since, result)
+            await self._succeeded(job, state, result)
+        self._notify()
+        self._pump()
+
+    def _ended(self, lane: Lane, job: Job) -> None:
+        del self.running[lane]
+        self.scheduler.finished(job)
+
+    async def _succeeded(self, job: Job, state: CheckoutState | None, result: JsonObject) -> None:
+        if state is None or not result.get("published"):
+            return
+        state.failure, state.failures = None, 0
+        await self.look(state)
+        if result["dense_missing"] and not self.embedding.absent:
+            self.embedding.drain()
+        if result["fold"]:
+            assert job.commit is not None, "what publishes has a commit"
+            self._want(self._job(state, Kind.FOLD, job.commit))
+        self._want(Job(job.repository, Kind.COLLECT, Lane.REPAIR))
+
+    def _failed(
+        self,
+        job: Job,
+        state: CheckoutState | None,
+        error: RpcError | ChildDied,
+        log: structlog.stdlib.BoundLogger,
+    ) -> None:
+        if isinstance(error, RpcError) and error.code == ErrorCode.CANCELLED:
+            log.info("job_superseded")
+            return
+        self.statistics.job_failed(job.kind.value)
+        log.error("job_failed", reason=str(error))
+        if state is None:
+            return
+        state.failures += 1
+        state.failure = str(error)
+        pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (state.failures - 1))
+        self.scheduler.hold(job.repository)
+        self._want(job)
+        asyncio.get_running_loop().call_later(pause, self._resume, job.repository)
+
+    def _resume(self, repository: RepositoryId) -> None:
+        self.scheduler.release(repository)
+        self._pump()
+
+    def _parameters(self, job: Job) -> JsonObject:
+        assert job.checkout is not None, "a repair is of a checkout"
+        assert job.commit is not None, "a repair is of a commit"
+        return self.job_parameters(self.states[job.checkout], job.commit, job.discard)
+
+    def _collection(self, job: Job) -> JsonObject:
+        return {
+            "folder": str(self.paths.repository_dir(job.repository)),
+            "keep": self.settings.daemon.keep_snapshots,
+            "pinned": list(self.views(job.repository).pins()),
+            "forget": self._forgotten.pop(job.repository, []),
+            "deep": self.statistics.is_deep_collection_due(job.repository),
+        }
+
+    async def _delete_views(self, repository: RepositoryId) -> None:
+        """Once no job writes there any more."""
+        while any(running.job.repository == repository for running in self.running.values()):
+            await self.changed()
+        await asyncio.to_thread(self.views(repository).delete)
+        self._views.pop(repository, None)
+
+    def _notify(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def _spawn(self, coroutine: Awaitable[Any]) -> None:
+        task = asyncio.ensure_future(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Future[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception():
+            self._log.error("task_failed", exc_info=task.exception())

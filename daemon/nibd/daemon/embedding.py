@@ -1,0 +1,154 @@
+"""The daemon's side of the embedder: when it runs, what it is asked, and why there is none."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from nibd.daemon.settings import DenseSettings
+from nibd.daemon.supervisor import Supervisor
+from nibd.ipc.children import ChildDied
+from nibd.ipc.messages import JsonObject, RpcError
+from nibd.repair.embedding_profile import EmbeddingError, missing_dense, runtime_profile
+from nibd.stores.types import ProfileId
+
+PUBLISH_EVERY_S = 10.0
+"""How often an unfinished first build publishes what it has."""
+
+RETRY_S = 30.0
+
+
+class Embedding:
+    """All of it on one event loop. `advanced(finished)` is called when more texts have vectors."""
+
+    def __init__(
+        self,
+        settings: DenseSettings,
+        database: Path,
+        log: structlog.stdlib.BoundLogger,
+        advanced: Callable[[bool], None],
+    ) -> None:
+        self._settings = settings
+        self._database = database
+        self._log = log
+        self._advanced = advanced
+        self._child = Supervisor("nibd.daemon.embedder", log, idle_s=settings.idle_seconds)
+        self._draining: asyncio.Task[None] | None = None
+        self._again = False
+        self.profile = ProfileId("")
+        self.absent: str | None = "its model is being looked at"
+        self.failure: str | None = None
+        self.progress: JsonObject | None = None
+        self._warm_pid: int | None = None
+        self._warming: asyncio.Future[None] | None = None
+
+    async def prepare(self) -> None:
+        """Find the model's profile, without loading it."""
+        if not self._settings.enabled:
+            self.absent = "switched off by the settings ([dense] enabled)"
+            return
+        self.absent = missing_dense()
+        if self.absent:
+            return
+        try:
+            self.profile = await asyncio.to_thread(
+                runtime_profile, self._settings.model, self._settings.allow_download
+            )
+        except EmbeddingError as error:
+            self.absent = str(error)
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether a query is embedded without waiting for the model to load."""
+        return self._warm_pid is not None and self._warm_pid == self._child.pid
+
+    @property
+    def pid(self) -> int | None:
+        return self._child.pid
+
+    def drain(self) -> None:
+        """Embed what is on the spool, and what comes on it meanwhile."""
+        if self.absent:
+            return
+        if self._draining and not self._draining.done():
+            self._again = True
+            return
+        self._draining = asyncio.ensure_future(self._drain())
+
+    def warm_up(self) -> None:
+        """Load the model without waiting for it: the next query will need it."""
+        if not self.absent:
+            self._warming = asyncio.ensure_future(self._load_quietly())
+
+    async def query(self, text: str) -> bytes:
+        """The vector of a query: little-endian float32. Raises `RpcError` or `ChildDied`."""
+        await self._load()
+        found = await self._child.call("embed_query", {"texts": [text]})
+        return base64.b64decode(found["vectors"][0])
+
+    async def stop(self) -> None:
+        if self._draining:
+            self._draining.cancel()
+        await self._child.stop()
+
+    async def _drain(self) -> None:
+        published = time.monotonic()
+
+        def reported(_: str, value: Any) -> None:
+            nonlocal published
+            self.progress = {"stage": "dense", "done": value["done"], "total": value["total"]}
+            if time.monotonic() - published >= PUBLISH_EVERY_S:
+                published = time.monotonic()
+                self._advanced(False)
+
+        while True:
+            self._again = False
+            try:
+                await self._load()
+                request: JsonObject = {"embeddings_db": str(self._database), "profile": self.profile}
+                done = await self._child.call("run", request, reported)
+            except (RpcError, ChildDied) as error:
+                self.failure = str(error)
+                self._log.error("embedding_failed", reason=self.failure)
+                self._advanced(False)
+                await asyncio.sleep(RETRY_S)
+                continue
+            finally:
+                self.progress = None
+            self.failure = None
+            self._log.info("embedded", texts=done["done"], seconds=round(done["seconds"], 3))
+            if done["done"]:  # else the texts that are missing cannot be had, and asking again is no use
+                self._advanced(True)
+            if not self._again:
+                return
+
+    async def _load(self) -> None:
+        settings = asdict(self._settings)
+        asked: JsonObject = {
+            "model": settings["model"],
+            "allow_download": settings["allow_download"],
+            "threads": settings["threads"] or len(os.sched_getaffinity(0)),
+        }
+        loaded = await self._child.call("load", asked)
+        if loaded["profile"] != self.profile:
+            raise RpcError(
+                -32603,
+                f"the loaded model has profile {loaded['profile']}, {self.profile} was expected: "
+                "restart the daemon after a change of libraries",
+            )
+        self._warm_pid = self._child.pid
+
+    async def _load_quietly(self) -> None:
+        try:
+            await self._load()
+        except (RpcError, ChildDied) as error:
+            self.failure = str(error)
+            self._log.error("model_not_loaded", reason=self.failure)

@@ -1,0 +1,252 @@
+"""The indexer: `python -m nibd.daemon.indexer`, the child that reads Git, repairs views and publishes.
+
+It does one job at a time, at low priority, and may be killed at any instant: what it published stays,
+what it derived is found by the next one, and what it had begun is swept away. Jobs are cancelled at
+safe points. Its methods, each with the `Job` parameters below:
+
+- `repair`   publish the commit's tree for the checkout
+- `dense`    publish what can be had by now of the dense view of the tree that the checkout shows
+- `fold`     build that tree's lexical generation anew, without the dead documents of its history
+- `collect`  drop snapshots that nothing needs, and what only they used
+
+It loads no model and no language server.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from nibd.daemon.settings import (
+    REPOSITORY_FILE,
+    DenseSettings,
+    IndexSettings,
+    Settings,
+    SettingsError,
+    effective,
+    parse_repository,
+    refused,
+)
+from nibd.ipc.child_endpoint import ChildEndpoint, ChildRequest
+from nibd.ipc.messages import ErrorCode, Json, RpcError
+from nibd.repair.dense import DenseSetting
+from nibd.repair.git import GitError, GitSource, open_source
+from nibd.repair.policy import EXTRACTOR, Policy
+from nibd.repair.progress import Interrupted, Progress, Reporter
+from nibd.repair.transition import Outcome, RulesCache, Target, Transition, fold, repair, repair_dense
+from nibd.stores.embeddings import EmbeddingStore
+from nibd.stores.errors import StoreError
+from nibd.stores.repository import RepositoryFolder, RepositoryStores, sweep
+from nibd.stores.snapshot import Generation
+from nibd.stores.types import CheckoutId, CommitId, ProfileId, RepoPath, TreeId, View
+
+NICENESS = 10
+REPORT_S = 0.1
+SWITCHED_OFF = "switched off by the settings ([dense] enabled)"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What the daemon sends. `dense_absent` says why there is no dense view, if there is none."""
+
+    folder: str
+    work_tree: str
+    checkout: str
+    commit: str
+    index: dict[str, Any]
+    dense: dict[str, Any]
+    embeddings: str
+    dense_profile: str
+    dense_absent: str | None
+    discard: list[str]
+
+    def as_params(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Indexer:
+    """Does the jobs. Keeps what is dear to open: nothing that a deleted cache could make wrong."""
+
+    def __init__(self) -> None:
+        self._rules: dict[str, RulesCache] = {}
+
+    def answer(self, request: ChildRequest) -> Json:
+        match request.method:
+            case "repair" | "dense" | "fold":
+                return self.repair(Job(**request.params), request)
+            case "collect":
+                return _collect(request.params)
+            case method:
+                raise RpcError(ErrorCode.METHOD_NOT_FOUND, f"the indexer has no method {method}")
+
+    def repair(self, job: Job, request: ChildRequest) -> Json:
+        """Do `request.method` (a verification repairs) and report to the request."""
+        started = time.monotonic()
+        with _opened(Path(job.work_tree)) as source, _embeddings(job) as embeddings:
+            folder = RepositoryFolder(Path(job.folder))
+            with RepositoryStores.open(folder, EXTRACTOR) as stores:
+                commit = CommitId(job.commit)
+                target = Target(CheckoutId(job.checkout), commit, source.tree_of(commit))
+                report = _reporter(request)
+                transition = self._transition(job, source, stores, embeddings, target.tree, report)
+                outcome = _run(request.method, transition, target, frozenset(map(View, job.discard)))
+        return _result(outcome, time.monotonic() - started)
+
+    def _transition(
+        self,
+        job: Job,
+        source: GitSource,
+        stores: RepositoryStores,
+        embeddings: EmbeddingStore,
+        tree: TreeId,
+        report: Reporter,
+    ) -> Transition:
+        index = IndexSettings(**{**job.index, "ignore": tuple(job.index["ignore"])})
+        settings, notes = _narrowed(Settings(index=index, dense=DenseSettings(**job.dense)), source, tree)
+        absent = job.dense_absent or (None if settings.dense.enabled else SWITCHED_OFF)
+        return Transition(
+            source=source,
+            stores=stores,
+            policy=Policy(
+                max_file_bytes=settings.index.max_file_bytes,
+                index_generated=settings.index.generated == "index",
+                index_vendored=settings.index.vendored == "index",
+                ignore=settings.index.ignore,
+            ),
+            dense=DenseSetting(ProfileId(job.dense_profile), embeddings, absent),
+            report=report,
+            workers=settings.index.workers or len(os.sched_getaffinity(0)),
+            rules=self._rules.setdefault(job.folder, RulesCache()),
+            notes=notes,
+        )
+
+
+def _run(
+    method: str, transition: Transition, target: Target, discard: frozenset[View]
+) -> Outcome | None:
+    if method == "dense":
+        return repair_dense(transition, target)
+    return fold(transition, target) if method == "fold" else repair(transition, target, discard)
+
+
+def _result(outcome: Outcome | None, seconds: float) -> Json:
+    """`published` is false when the checkout shows another tree by now, and nothing was to be done."""
+    if outcome is None:
+        return {"published": False, "seconds": seconds}
+    snapshot = outcome.publication.snapshot
+    return {
+        "published": True,
+        "commit": outcome.publication.commit,
+        "generation": snapshot.generation,
+        "dense_missing": outcome.dense_missing,
+        "fold": outcome.fold,
+        "seconds": seconds,
+        "work": {view.value: dict(record.work) for view, record in snapshot.views.items()},
+    }
+
+
+def _collect(params: dict[str, Any]) -> Json:
+    """`deep` also removes the rows that no kept snapshot uses, which takes a pass over all of them."""
+    folder = RepositoryFolder(Path(params["folder"]))
+    if not folder.catalog.exists():
+        return {"retired": 0, "swept": 0}
+    with RepositoryStores.open(folder, EXTRACTOR) as stores:
+        for checkout in params["forget"]:
+            stores.catalog.forget(CheckoutId(checkout))
+        retired = stores.catalog.retire(params["keep"], [Generation(g) for g in params["pinned"]])
+        result = {"retired": len(retired), "swept": len(sweep(folder, stores.catalog))}
+        if params["deep"]:
+            _, listings = stores.catalog.live()
+            result |= stores.structure.collect(listings)
+            kept = stores.structure.keys()
+            dead = [key for key in stores.facts.keys() if key not in kept]  # noqa: SIM118 - not a dict
+            stores.facts.remove(dead)
+            stores.facts.remove_other_profiles()
+            result["facts"] = len(dead)
+    return result
+
+
+def _narrowed(user: Settings, source: GitSource, tree: TreeId) -> tuple[Settings, tuple[str, ...]]:
+    """The settings for this tree, and what its own file asked for and did not get."""
+    notes: tuple[str, ...] = ()
+    entry = source.entry(tree, RepoPath(REPOSITORY_FILE.encode()))
+    data = source.read(entry.blob) if entry else None
+    if data is not None:
+        try:
+            asked = parse_repository(data)
+        except SettingsError as error:
+            return user, (f"{error}; the file is not honoured",)
+        notes = refused(user, asked)
+        user = effective(user, asked)
+    return user, notes
+
+
+def _reporter(request: ChildRequest) -> Reporter:
+    """Passes progress on now and then, and stops the job at a safe point once it is cancelled."""
+    last = 0.0
+
+    def report(progress: Progress) -> None:
+        nonlocal last
+        if request.cancelled.is_set():
+            raise Interrupted
+        now = time.monotonic()
+        if now - last >= REPORT_S or progress.done == progress.total:
+            last = now
+            request.notify(
+                "progress", {"stage": progress.stage, "done": progress.done, "total": progress.total}
+            )
+
+    return report
+
+
+@contextmanager
+def _opened(work_tree: Path) -> Iterator[GitSource]:
+    source = open_source(work_tree)
+    try:
+        yield source
+    finally:
+        source.close()
+
+
+@contextmanager
+def _embeddings(job: Job) -> Iterator[EmbeddingStore]:
+    store = EmbeddingStore.open(Path(job.embeddings))
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def serve(endpoint: ChildEndpoint, answer: Callable[[ChildRequest], Json]) -> None:
+    """Do requests one after the other, until the parent goes away (which ends the process)."""
+    while True:
+        request = endpoint.receive()
+        if not isinstance(request, ChildRequest):
+            continue
+        try:
+            request.reply(answer(request))
+        except Interrupted:
+            request.fail(RpcError(ErrorCode.CANCELLED, "superseded by a newer commit"))
+        except RpcError as error:
+            request.fail(error)
+        except GitError as error:
+            request.fail(RpcError(ErrorCode.UNSUPPORTED, str(error)))
+        except (StoreError, OSError) as error:
+            request.fail(RpcError(ErrorCode.INTERNAL, str(error)))
+
+
+def main() -> int:
+    endpoint = ChildEndpoint.over_stdio()
+    os.nice(NICENESS)
+    serve(endpoint, Indexer().answer)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

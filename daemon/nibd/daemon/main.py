@@ -1,0 +1,191 @@
+"""The daemon's life: one a user, from the lock to the last child's end.
+
+Order at start: settings, lock, log, sockets (inherited from systemd, or its own), the coordinator,
+the watch, the timers, the server; then READY is told. At the end in reverse. Exit status: 0 stopped
+in order, 3 the environment does not let it run (the message says why and what to do).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import structlog
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from nibd.daemon import logs
+from nibd.daemon.coordinator import Coordinator
+from nibd.daemon.paths import Paths, PathsError
+from nibd.daemon.registry import Registry, RegistryError
+from nibd.daemon.service import Service
+from nibd.daemon.settings import Settings, SettingsError, load
+from nibd.daemon.watch import Watcher
+from nibd.ipc.handlers import Limits
+from nibd.ipc.messages import IpcError
+from nibd.ipc.server import Server
+from nibd.ipc.sockets import listen, prepare_folder, socket_path
+from nibd.systemd.activation import listen_sockets
+from nibd.systemd.errors import SystemdError
+from nibd.systemd.notify import Notifier
+
+REFUSED = 3
+
+
+class DaemonError(Exception):
+    """The daemon cannot run; the message says why and what to do."""
+
+
+async def run(
+    paths: Paths,
+    settings: Settings,
+    listeners: list[socket.socket],
+    notifier: Notifier,
+    log: structlog.stdlib.BoundLogger,
+) -> None:
+    """Serve until told to stop, by a signal or by `shutdown`."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, stopping.set)
+
+    coordinator = Coordinator(paths, settings, Registry(paths.registry_file), log)
+    service = Service(coordinator, stopping.set)
+    server = Server(
+        service.methods(),
+        lambda error_id, method, error: log.error(
+            "request_failed", error_id=error_id, method=method, exc_info=error
+        ),
+        _limits(settings),
+    )
+    watcher = _watcher(coordinator, settings, log)
+    timers = _timers(coordinator, settings, notifier)
+    watching = asyncio.ensure_future(watcher.run())
+    try:
+        await coordinator.start()
+        for listener in listeners:
+            await server.serve(listener)
+        timers.start()
+        log.info("ready", pid=os.getpid(), checkouts=len(coordinator.states))
+        notifier.ready(f"{len(coordinator.states)} checkouts")
+        await stopping.wait()
+    finally:
+        notifier.stopping()
+        log.info("stopping")
+        if timers.running:
+            timers.shutdown(wait=False)
+        watcher.close()
+        await server.close()
+        await coordinator.stop()
+        service.close()
+        await watching
+        log.info("stopped")
+
+
+def _watcher(
+    coordinator: Coordinator, settings: Settings, log: structlog.stdlib.BoundLogger
+) -> Watcher:
+    def failed(reason: str) -> None:
+        coordinator.watch_failure = reason
+        log.error("watch_failed", reason=reason)
+
+    watcher = Watcher(coordinator.hinted, failed, settings.daemon.debounce_ms)
+
+    def follow() -> None:
+        coordinator.paths.markers_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        watcher.watch(coordinator.watched())
+
+    coordinator.on_registered = follow
+    return watcher
+
+
+def _timers(coordinator: Coordinator, settings: Settings, notifier: Notifier) -> AsyncIOScheduler:
+    """What runs by the clock: the last net under lost hints, and systemd's watchdog."""
+    timers = AsyncIOScheduler(job_defaults={"coalesce": True, "misfire_grace_time": None})
+    # Coroutines, so that they run on the loop and not in a thread of the scheduler's.
+
+    async def compare() -> None:
+        coordinator.on_registered()  # a folder that could not be watched may be there now
+        coordinator.compare_all()
+
+    async def still_alive() -> None:
+        notifier.watchdog()
+
+    timers.add_job(compare, "interval", seconds=settings.daemon.compare_interval_s)
+    if notifier.watchdog_interval_s is not None:
+        timers.add_job(still_alive, "interval", seconds=notifier.watchdog_interval_s)
+    return timers
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        max_request_bytes=settings.daemon.max_message_bytes,
+        max_clients=settings.daemon.max_clients,
+        request_timeout_s=float(settings.daemon.request_timeout_s),
+    )
+
+
+@contextmanager
+def _only_one(lock: Path) -> Iterator[None]:
+    """Hold the lock that makes this the user's only daemon. The kernel lets go of it however we end."""
+    lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with lock.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise DaemonError(
+                f"another daemon runs (pid {file.read().strip() or 'unknown'}); `nibd stop` ends it"
+            ) from None
+        file.seek(0)
+        file.truncate()
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield
+
+
+@contextmanager
+def _listening(environment: MutableMapping[str, str], paths: Paths) -> Iterator[list[socket.socket]]:
+    """The sockets systemd gave, else one of our own, removed at the end."""
+    given = listen_sockets(environment, os.getpid())
+    if given:
+        yield given
+        return
+    path = socket_path(paths.runtime_dir, paths.uid).path
+    prepare_folder(path.parent, paths.uid)
+    listener = listen(path)
+    try:
+        yield [listener]
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def main(environment: MutableMapping[str, str] | None = None, foreground: bool = False) -> int:
+    """Run the daemon of this user; `foreground` sends the log to stderr."""
+    environment = os.environ if environment is None else environment
+    os.umask(0o077)
+    try:
+        paths = Paths.from_environment(environment, os.getuid())
+        settings = load(paths.config_file)
+        with _only_one(paths.lock_file), _listening(environment, paths) as listeners:
+            level, bound = settings.daemon.log_level, settings.daemon
+            log_file = None if foreground else paths.log_file
+            logs.configure(log_file, level, bound.log_max_bytes, bound.log_files)
+            notifier = Notifier.from_environment(environment, os.getpid())
+            asyncio.run(run(paths, settings, listeners, notifier, logs.logger("daemon")))
+    except (
+        DaemonError, IpcError, OSError, PathsError, RegistryError, SettingsError, SystemdError,
+    ) as error:  # fmt: skip
+        print(f"nibd: {error}", file=sys.stderr)
+        return REFUSED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""Reading a method's parameters: each is taken once, by name and type; what is left over is an error."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
+from nibd.stores.types import CommitId, Level
+
+MAX_QUERY_CHARACTERS = 200_000
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+
+
+class Parameters:
+    """Every refusal is an `RpcError` that names the parameter, what was found and what is allowed."""
+
+    def __init__(self, params: JsonObject) -> None:
+        self._left = dict(params)
+
+    def path(self, name: str) -> Path:
+        """An absolute path, made real: registered paths are."""
+        value = self._left.pop(name, None)
+        if not isinstance(value, str) or not value.startswith("/") or "\0" in value:
+            raise _refused(name, value, "an absolute path")
+        return Path(value).resolve()
+
+    def text(self, name: str) -> str:
+        value = self._left.pop(name, None)
+        if not isinstance(value, str) or not value.strip() or len(value) > MAX_QUERY_CHARACTERS:
+            raise _refused(name, value, f"text of 1 to {MAX_QUERY_CHARACTERS} characters")
+        return value
+
+    def choice(self, name: str, allowed: Sequence[str], default: str | None) -> str | None:
+        value = self._left.pop(name, None)
+        if value is None:
+            return default
+        if value not in allowed:
+            raise _refused(name, value, " or ".join(allowed))
+        return str(value)
+
+    def choices(self, name: str, allowed: Sequence[str]) -> list[str]:
+        """Any of `allowed`, by default all."""
+        value = self._left.pop(name, None)
+        if value is None:
+            return list(allowed)
+        if not isinstance(value, list) or not value or not set(map(str, value)) <= set(allowed):
+            raise _refused(name, value, f"a list of {', '.join(allowed)}")
+        return [str(item) for item in value]
+
+    def level(self, name: str) -> Level | None:
+        value = self.choice(name, [f"L{int(level)}" for level in Level], None)
+        return None if value is None else Level(int(value[1]))
+
+    def integer(self, name: str, default: int, least: int, most: int) -> int:
+        value = self._left.pop(name, None)
+        if value is None:
+            return default
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise _refused(name, value, f"a whole number from {least} to {most}")
+        return value
+
+    def number(self, name: str, default: float) -> float:
+        """A finite number, 0 or more."""
+        value = self._left.pop(name, None)
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+            raise _refused(name, value, "a number, 0 or more")
+        return float(value)
+
+    def commit(self, name: str) -> CommitId | None:
+        """`None` for `latest`, which is the default."""
+        value = self._left.pop(name, None)
+        if value in (None, "latest"):
+            return None
+        if not isinstance(value, str) or not _COMMIT.fullmatch(value):
+            raise _refused(name, value, "latest, or a whole commit id in lower case")
+        return CommitId(value)
+
+    def done(self) -> None:
+        """Call it when every parameter was taken: a misspelt one must not be ignored."""
+        if self._left:
+            raise RpcError(ErrorCode.INVALID_PARAMS, f"unknown parameters: {', '.join(sorted(self._left))}")
+
+
+def _refused(name: str, value: Json, allowed: str) -> RpcError:
+    found = "nothing" if value is None else repr(value)[:100]
+    return RpcError(ErrorCode.INVALID_PARAMS, f"{name}: found {found}; allowed: {allowed}")

@@ -1,0 +1,391 @@
+"""The methods of docs/protocol.md: parameters in, an answer with its provenance out.
+
+Every answer is made in a query thread from one pinned snapshot, and carries what it rests on beside
+what the checkout stands at now. A request never waits for an index job, but for `wait`, whose
+purpose that is, and for the model when a plan cannot do without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from nibd.daemon import answers, wire
+from nibd.daemon.coordinator import CheckoutState, Coordinator
+from nibd.daemon.parameters import Parameters
+from nibd.daemon.registry import Checkout, checkout_id, repository_id
+from nibd.daemon.status import Standing, doctor, lag, standing, status, view_json
+from nibd.daemon.verification import verify
+from nibd.daemon.views import RepositoryViews
+from nibd.ipc.children import ChildDied
+from nibd.ipc.handlers import Handler, Method, RequestContext
+from nibd.ipc.messages import PROTOCOL_VERSION, ErrorCode, Json, JsonObject, RpcError
+from nibd.query.hits import Hit
+from nibd.repair.git import GitError, discover, open_source
+from nibd.stores.errors import CorruptStore, StoreError
+from nibd.stores.snapshot import Publication, Snapshot
+from nibd.stores.types import CommitId, RepoPath, State, View
+
+QUERY_THREADS = 4
+PLANS = {
+    "lexical": frozenset({View.LEXICAL}),
+    "dense": frozenset({View.DENSE}),
+    "hybrid": frozenset({View.LEXICAL, View.DENSE}),
+}
+MAX_HITS = 1000
+NEEDS_STRUCTURE = frozenset({View.STRUCTURAL})
+
+T = TypeVar("T")
+
+
+class Service:
+    def __init__(self, coordinator: Coordinator, stop: Callable[[], None]) -> None:
+        self._coordinator = coordinator
+        self._stop = stop
+        self._started_at = time.time()
+        self._threads = ThreadPoolExecutor(QUERY_THREADS, "nibd-query")
+        self._blobs = answers.Blobs()
+
+    def methods(self) -> dict[str, Handler | Method]:
+        return {
+            "hello": self.hello,
+            "repository.add": self.add,
+            "repository.remove": self.remove,
+            "repository.list": self.list_checkouts,
+            "status": self.status,
+            "wait": Method(self.wait, None),
+            "search": self.search,
+            "symbols": self.symbols,
+            "outline": self.outline,
+            "verify": Method(self.verify, None),
+            "doctor": self.doctor,
+            "shutdown": self.shutdown,
+        }
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def hello(self, params: JsonObject, context: RequestContext) -> Json:
+        Parameters(params).done()
+        return {
+            "version": importlib.metadata.version("nibd"),
+            "protocol": PROTOCOL_VERSION,
+            "pid": os.getpid(),
+            "started_at": self._started_at,
+        }
+
+    async def add(self, params: JsonObject, context: RequestContext) -> Json:
+        given = Parameters(params)
+        path = given.path("path")
+        given.done()
+        try:
+            checkout = await self._coordinator.in_git(_checkout_at, path)
+        except GitError as error:
+            raise RpcError(ErrorCode.UNSUPPORTED, str(error)) from error
+        added = await self._coordinator.add(checkout)
+        return _identity(checkout) | {
+            "git_dir": str(checkout.git_dir),
+            "marker": str(self._coordinator.marker(checkout.repository)),
+            "added": added,
+        }
+
+    async def remove(self, params: JsonObject, context: RequestContext) -> Json:
+        given = Parameters(params)
+        state = self._state(given.path("path"))
+        given.done()
+        await self._coordinator.remove(state.checkout)
+        self._blobs.forget(state.checkout)
+        return _identity(state.checkout) | {"removed": True}
+
+    async def list_checkouts(self, params: JsonObject, context: RequestContext) -> Json:
+        Parameters(params).done()
+        return {"checkouts": [await self._listed(state) for state in self._coordinator.states.values()]}
+
+    async def status(self, params: JsonObject, context: RequestContext) -> Json:
+        given = Parameters(params)
+        state = self._state(given.path("path"))
+        given.done()
+        return await status(self._coordinator, state)
+
+    async def wait(self, params: JsonObject, context: RequestContext) -> Json:
+        """Until HEAD, whatever it is by then, is published with the views that are asked for."""
+        given = Parameters(params)
+        state = self._state(given.path("path"))
+        view = given.choice("view", [view.value for view in View], None)
+        timeout_s = given.number("timeout_s", 3600.0)
+        given.done()
+        wanted = {View(view)} if view else {View.LEXICAL, View.STRUCTURAL}
+        reached = False
+        try:
+            async with asyncio.timeout(timeout_s):
+                reached = await self._reach(state, wanted, context)
+        except TimeoutError:
+            reached = False
+        return {"published": reached, "status": await status(self._coordinator, state)}
+
+    async def search(self, params: JsonObject, context: RequestContext) -> Json:
+        given = Parameters(params)
+        state = self._state(given.path("path"))
+        query = given.text("query")
+        plan = given.choice("plan", list(PLANS), "lexical") or "lexical"
+        level = given.level("level")
+        k = given.integer("k", 10, 1, MAX_HITS)
+        commit = given.commit("at")
+        given.done()
+        vector, reason = await self._vector(query, plan)
+        used = "lexical" if plan == "hybrid" and vector is None else plan
+        asked = answers.Ranked(query, used, level, k, vector)
+        if used == plan == "hybrid" and not await self._serves(state, PLANS[plan], commit):
+            used, asked = "lexical", answers.Ranked(query, "lexical", level, k)
+
+        def find(views: RepositoryViews, snapshot: Snapshot) -> list[Json]:
+            return answers.shown(self._blobs, state.checkout, answers.search(views, snapshot, asked))
+
+        return await self._answer(state, PLANS[used], commit, find, PLANS[plan], reason)
+
+    async def symbols(self, params: JsonObject, context: RequestContext) -> Json:
+        given = Parameters(params)
+        state = self._state(given.path("path"))
+        name = given.text("name")
+        k = given.integer("k", 100, 1, MAX_HITS)
+        commit = given.commit("at")
+        given.done()
+
+        def find(views: RepositoryViews, snapshot: Snapshot) -> list[Json]:
+            return answers.shown(self._blobs, state.checkout, answers.named(views, snapshot, name, k))
+
+        return await self._answer(state, NEEDS_STRUCTURE, commit, find)
+
+    async def outline(self, params: JsonObject, context: RequestContext) -> Json:
+        given = Parameters(params)
+        path = given.path("path")
+        commit = given.commit("at")
+        given.done()
+        state = self._state(path)
+        inside = RepoPath(os.fsencode(path.relative_to(state.checkout.work_tree)))
+
+        def find(views: RepositoryViews, snapshot: Snapshot) -> list[Json]:
+            found = answers.outline(views, snapshot, inside)
+            if found is None:
+                raise RpcError(
+                    ErrorCode.NOT_FOUND,
+                    f"{path} is not in the snapshot: not committed yet, or not at that commit",
+                )
+            hits = answers.shown(self._blobs, state.checkout, [hit for hit, _ in found])
+            return [
+                hit | {"level": _level_name(unit), "parent": parent}
+                for hit, (unit, parent) in zip(hits, found, strict=True)
+            ]
+
+        return await self._answer(state, NEEDS_STRUCTURE, commit, find)
+
+    async def verify(self, params: JsonObject, context: RequestContext) -> Json:
+        given = Parameters(params)
+        state = self._state(given.path("path"))
+        wanted = given.choices("views", [view.value for view in View])
+        given.done()
+        views = self._coordinator.views(state.checkout.repository)
+        needed = frozenset({View.LEXICAL, View.STRUCTURAL})
+        with views.pinned(lambda: views.newest_serving(state.checkout.id, needed)) as publication:
+            if publication is None:
+                raise RpcError(ErrorCode.VIEW_NOT_READY, "nothing is published yet; `nibd wait` first")
+            return await verify(self._coordinator, state, publication, wanted, context)
+
+    async def doctor(self, params: JsonObject, context: RequestContext) -> Json:
+        Parameters(params).done()
+        return doctor(self._coordinator)
+
+    async def shutdown(self, params: JsonObject, context: RequestContext) -> Json:
+        Parameters(params).done()
+        asyncio.get_running_loop().call_soon(self._stop)
+        return {"stopping": True}
+
+    # How an answer is made
+
+    async def _answer(
+        self,
+        state: CheckoutState,
+        needed: frozenset[View],
+        commit: CommitId | None,
+        find: Callable[[RepositoryViews, Snapshot], list[Json]],
+        wanted: frozenset[View] | None = None,
+        reason: str | None = None,
+    ) -> Json:
+        """Answer from the newest snapshot that serves `needed`; say so too of what was `wanted`."""
+        views = self._coordinator.views(state.checkout.repository)
+        now = await standing(self._coordinator, state)
+
+        def answer() -> tuple[Publication, list[Json]] | None:
+            with views.pinned(lambda: views.newest_serving(state.checkout.id, needed, commit)) as chosen:
+                return (chosen, find(views, chosen.snapshot)) if chosen else None
+
+        try:
+            found = await self._in_query(answer)
+        except StoreError as error:
+            raise self._damage(state, needed, error) from error
+        if found is None:
+            raise self._not_served(state, now, needed, commit)
+        publication, hits = found
+        described = {}
+        for view in sorted(wanted or needed):
+            described[view.value] = await self._view_used(state, now, publication, view, view in needed)
+            if view not in needed and reason:
+                described[view.value]["reason"] = reason
+        return {
+            "snapshot": wire.snapshot(publication),
+            "views": described,
+            "head": {"commit": now.head.commit},
+            "hits": hits,
+        }
+
+    async def _view_used(
+        self, state: CheckoutState, now: Standing, publication: Publication, view: View, used: bool
+    ) -> JsonObject:
+        if not used:
+            return await view_json(self._coordinator, state, now, view) | {"used": False}
+        behind = await lag(self._coordinator, state, now.head, publication)
+        record = publication.snapshot.views[view]
+        reason = now.head.error or (state.failure if behind["commits"] != 0 else None)
+        return wire.view(record, publication, behind, reason) | {"used": True}
+
+    async def _vector(self, query: str, plan: str) -> tuple[bytes | None, str | None]:
+        """The query's vector for a plan that wants one, or why there is none.
+
+        A hybrid search does not wait for the model to load; a dense one has to.
+        """
+        embedding = self._coordinator.embedding
+        if plan == "lexical":
+            return None, None
+        if embedding.absent:
+            if plan == "dense":
+                raise RpcError(ErrorCode.VIEW_ABSENT, f"there is no dense view: {embedding.absent}")
+            return None, embedding.absent
+        if plan == "hybrid" and not embedding.is_warm:
+            embedding.warm_up()
+            return None, "warming"
+        try:
+            return await embedding.query(query), None
+        except (RpcError, ChildDied) as error:
+            if plan == "hybrid":
+                return None, str(error)
+            raise RpcError(ErrorCode.VIEW_NOT_READY, f"the query could not be embedded: {error}") from error
+
+    async def _serves(self, state: CheckoutState, needed: frozenset[View], commit: CommitId | None) -> bool:
+        views = self._coordinator.views(state.checkout.repository)
+        return await self._in_query(views.newest_serving, state.checkout.id, needed, commit) is not None
+
+    async def _in_query(self, function: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
+
+    def _damage(self, state: CheckoutState, needed: frozenset[View], error: StoreError) -> RpcError:
+        """What cannot be read is built again; until then it is not served."""
+        if isinstance(error, CorruptStore):
+            for view in needed:
+                self._coordinator.damaged(state, view, str(error))
+        else:
+            self._coordinator.compare_all()
+        return RpcError(
+            ErrorCode.VIEW_NOT_READY, f"{error}; it is being built again, `nibd wait` tells when it is there"
+        )
+
+    def _not_served(
+        self, state: CheckoutState, now: Standing, needed: frozenset[View], commit: CommitId | None
+    ) -> RpcError:
+        where = state.checkout.work_tree
+        names = " and ".join(sorted(view.value for view in needed))
+        if commit is not None:
+            return RpcError(
+                ErrorCode.UNPUBLISHED_COMMIT,
+                f"{where}: {commit[:10]} is not published with {names}; "
+                "check it out, or ask for the latest snapshot",
+            )
+        if now.newest:
+            for view in needed:
+                record = now.newest.snapshot.views[view]
+                if record.state is State.ABSENT:
+                    message = f"{where} has no {view.value} view: {record.reason}"
+                    return RpcError(ErrorCode.VIEW_ABSENT, message)
+        why = now.head.error or state.failure or "it is being built; `nibd wait` tells when it is there"
+        return RpcError(ErrorCode.VIEW_NOT_READY, f"{where}: the {names} view is not there yet: {why}")
+
+    async def _reach(self, state: CheckoutState, wanted: set[View], context: RequestContext) -> bool:
+        """Whether it was reached; `False` when it cannot be, as things are."""
+        while True:
+            changed = asyncio.ensure_future(self._coordinator.changed())
+            try:
+                now = await standing(self._coordinator, state)
+                if now.head.error or (now.head.commit is None and now.newest is None):
+                    return False
+                if now.newest and now.newest.commit == now.head.commit:
+                    states = {now.newest.snapshot.views[view].state for view in wanted}
+                    if states == {State.READY}:
+                        return True
+                    if State.ABSENT in states:
+                        return False
+                if self._coordinator.states.get(state.checkout.id) is not state:
+                    return False
+                for progress in self._progress(state):
+                    await context.notify("progress", progress)
+                await changed
+            finally:
+                changed.cancel()
+
+    def _progress(self, state: CheckoutState) -> list[Json]:
+        running = self._coordinator.running.values()
+        found = [r.progress for r in running if r.progress and r.job.repository == state.checkout.repository]
+        if not found and self._coordinator.embedding.progress:
+            found = [self._coordinator.embedding.progress]
+        return [*found]
+
+    async def _listed(self, state: CheckoutState) -> Json:
+        now = await standing(self._coordinator, state)
+        current = now.newest is not None and now.newest.commit == now.head.commit
+        return _identity(state.checkout) | {
+            "name": state.checkout.name,
+            "branch": now.head.branch,
+            "head": now.head.commit,
+            "published": now.newest.commit if now.newest else None,
+            "state": "ready" if current else "building" if now.head.commit else "absent",
+            "error": now.head.error or state.failure,
+        }
+
+    def _state(self, path: Path) -> CheckoutState:
+        checkout = self._coordinator.registry.containing(path)
+        if checkout is None:
+            raise RpcError(
+                ErrorCode.UNKNOWN_REPOSITORY,
+                f"{path} is in no registered checkout; run `nibd init` there first",
+            )
+        return self._coordinator.states[checkout.id]
+
+
+def _identity(checkout: Checkout) -> JsonObject:
+    return {
+        "checkout": checkout.id,
+        "repository": checkout.repository,
+        "path": str(checkout.work_tree),
+    }
+
+
+def _level_name(unit: Hit) -> str | None:
+    return None if unit.level is None else f"L{int(unit.level)}"
+
+
+def _checkout_at(path: Path) -> Checkout:
+    """The checkout that holds `path`; opening it finds out whether it can be read. Raises `GitError`."""
+    location = discover(path)
+    open_source(location.work_tree).close()
+    return Checkout(
+        checkout_id(location.git_dir),
+        repository_id(location.common_dir),
+        location.work_tree,
+        location.git_dir,
+        location.common_dir,
+        time.time(),
+    )

@@ -1,0 +1,178 @@
+"""What `status` says of a checkout: what it stands at, what each view rests on, what runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from nibd.daemon import wire
+from nibd.daemon.coordinator import CheckoutState, Coordinator, Running
+from nibd.daemon.heads import HeadState
+from nibd.daemon.scheduler import Job
+from nibd.ipc.messages import Json, JsonObject
+from nibd.stores.snapshot import Publication
+from nibd.stores.types import State, View
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a checkout stands, and which publication serves each view. `newest` is what it shows."""
+
+    head: HeadState
+    newest: Publication | None
+    serving: Mapping[View, Publication | None]
+
+
+async def standing(coordinator: Coordinator, state: CheckoutState) -> Standing:
+    """Read HEAD and the catalog now."""
+    head = await coordinator.look(state)
+    views = coordinator.views(state.checkout.repository)
+    publications = await coordinator.in_git(views.publications, state.checkout.id)
+    serving = {
+        view: next((p for p in publications if p.snapshot.views[view].serves), None) for view in View
+    }
+    return Standing(head, publications[0] if publications else None, serving)
+
+
+async def view_json(
+    coordinator: Coordinator, state: CheckoutState, now: Standing, view: View
+) -> JsonObject:
+    if now.newest is None:
+        return wire.absent_view(view, _pending_reason(coordinator, state, view))
+    serving = now.serving[view]
+    record = now.newest.snapshot.views[view]
+    behind = await lag(coordinator, state, now.head, serving)
+    return wire.view(record, serving, behind, _stale_reason(state, now, serving, record.state))
+
+
+async def lag(
+    coordinator: Coordinator, state: CheckoutState, head: HeadState, serving: Publication | None
+) -> JsonObject:
+    if serving is None or head.commit is None:
+        return wire.lag(None, None)
+    commits = await coordinator.distance(state.checkout, serving.commit, head.commit)
+    return wire.lag(commits, state.history.seconds_behind(serving.commit))
+
+
+async def status(coordinator: Coordinator, state: CheckoutState) -> JsonObject:
+    now = await standing(coordinator, state)
+    newest = now.newest.snapshot if now.newest else None
+    checkout = state.checkout
+    return {
+        "checkout": checkout.id,
+        "repository": checkout.repository,
+        "path": str(checkout.work_tree),
+        "head": {"commit": now.head.commit, "tree": now.head.tree, "branch": now.head.branch},
+        "error": now.head.error or state.failure,
+        "snapshot": wire.snapshot(now.newest),
+        "views": {view.value: await view_json(coordinator, state, now, view) for view in View},
+        "files": wire.counted(newest.files) if newest else {"indexed": 0, "total": 0},
+        "skipped": wire.counted(newest.skipped) if newest else {},
+        "notes": list(newest.notes) if newest else [],
+        "work": work(coordinator),
+        "statistics": statistics(coordinator),
+    }
+
+
+def work(coordinator: Coordinator) -> JsonObject:
+    running: list[Json] = [_running(job) for job in coordinator.running.values()]
+    if coordinator.embedding.progress:
+        running.append(
+            {"repository": None, "kind": "embed", "commit": None, "progress": coordinator.embedding.progress}
+        )
+    return {"running": running, "waiting": [_job(job) for job in coordinator.scheduler.waiting()]}
+
+
+def statistics(coordinator: Coordinator) -> JsonObject:
+    children = {lane.value: child for lane, child in coordinator.lanes.items()}
+    processes: JsonObject = {"daemon": {"pid": os.getpid(), "memory_bytes": _memory(os.getpid())}}
+    for name, child in children.items():
+        processes[f"indexer_{name}"] = {
+            "pid": child.pid,
+            "memory_bytes": _memory(child.pid),
+            "starts": child.starts,
+            "crashes": child.crashes,
+        }
+    embedder = coordinator.embedding.pid
+    processes["embedder"] = {"pid": embedder, "memory_bytes": _memory(embedder)}
+    return coordinator.statistics.as_json() | {"processes": processes}
+
+
+def doctor(coordinator: Coordinator) -> JsonObject:
+    """What the daemon knows of itself; the command `nibd doctor` adds what it sees from outside."""
+    paths = coordinator.paths
+    troubles = {
+        state.checkout.work_tree: (state.head and state.head.error) or state.failure
+        for state in coordinator.states.values()
+    }
+    problems = [f"{where}: {what}" for where, what in troubles.items() if what]
+    if coordinator.watch_failure:
+        problems.append(coordinator.watch_failure)
+    if coordinator.embedding.failure:
+        problems.append(f"embedding: {coordinator.embedding.failure}")
+    own = statistics(coordinator)
+    return {
+        "paths": {
+            "config": str(paths.config_file),
+            "state": str(paths.state_dir),
+            "cache": str(paths.cache_dir),
+            "log": str(paths.log_file),
+        },
+        "processes": own["processes"],
+        "memory_bytes": _memory(os.getpid()),
+        "watching": [str(folder) for folder in coordinator.watched()],
+        "settings": asdict(coordinator.settings),
+        "dense": {"profile": coordinator.embedding.profile, "absent": coordinator.embedding.absent},
+        "problems": problems,
+    }
+
+
+def _stale_reason(
+    state: CheckoutState, now: Standing, serving: Publication | None, newest: State
+) -> str | None:
+    """Why an answer from this view is not of HEAD; `None` when the record's own reason is all."""
+    if now.head.error:
+        return now.head.error
+    if serving is None or now.head.commit in (None, serving.commit):
+        return None
+    if state.failure:
+        return f"the repair of {_short(now.head.commit)} failed: {state.failure}"
+    if newest is State.READY:
+        return f"{_short(now.head.commit)} is being indexed"
+    return None
+
+
+def _pending_reason(coordinator: Coordinator, state: CheckoutState, view: View) -> str | None:
+    head = state.head
+    if view is View.DENSE and coordinator.embedding.absent:
+        return coordinator.embedding.absent
+    if head and head.error:
+        return head.error
+    if head and head.commit is None:
+        return "the branch has no commit yet"
+    return state.failure
+
+
+def _running(running: Running) -> JsonObject:
+    return _job(running.job) | {"progress": running.progress}
+
+
+def _job(job: Job) -> JsonObject:
+    return {"repository": job.repository, "kind": job.kind.value, "commit": job.commit}
+
+
+def _short(commit: str | None) -> str:
+    return (commit or "")[:10]
+
+
+def _memory(pid: int | None) -> int | None:
+    """Resident bytes; `None` when the process is not there or the system does not tell."""
+    if pid is None:
+        return None
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,81 @@
+"""The shapes of docs/protocol.md, made from domain values."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+
+from nibd.ipc.messages import Json, JsonObject
+from nibd.query.hits import Hit
+from nibd.stores.snapshot import Publication, ViewRecord
+from nibd.stores.types import RepoPath, State, View
+
+
+def path_fields(path: RepoPath) -> JsonObject:
+    """A path as text; bytes that are not UTF-8 as `\\xNN`, and then the bytes themselves beside it."""
+    text = path.decode("utf-8", "backslashreplace")
+    if text.encode() == path:
+        return {"path": text}
+    return {"path": text, "path_base64": base64.b64encode(path).decode()}
+
+
+def snapshot(publication: Publication | None) -> Json:
+    if publication is None:
+        return None
+    return {
+        "commit": publication.commit,
+        "tree": publication.snapshot.tree,
+        "generation": publication.snapshot.generation,
+        "published_at": publication.published_at,
+    }
+
+
+def lag(commits: int | None, seconds: float | None) -> JsonObject:
+    return {"commits": commits, "seconds": None if seconds is None else round(seconds, 3)}
+
+
+def view(
+    record: ViewRecord, serving: Publication | None, behind: JsonObject, reason: str | None
+) -> JsonObject:
+    """`record` is the newest snapshot's; `serving` the publication that answers for the view now."""
+    served = serving.snapshot if serving else None
+    return {
+        "state": record.state.value,
+        "assurance": record.assurance.value if record.assurance and serving else None,
+        "commit": serving.commit if serving else None,
+        "generation": served.generation if served else None,
+        "lag": behind,
+        "coverage": {"done": record.coverage.done, "of": record.coverage.of},
+        "reason": reason or record.reason,
+        "counts": dict(record.counts),
+        "profile": record.profile,
+        "capabilities": dict(record.capabilities),
+        "work": dict(record.work),
+    }
+
+
+NO_VIEW = ViewRecord(State.BUILDING, reason="nothing is published yet")
+
+
+def absent_view(name: View, reason: str | None) -> JsonObject:
+    """Of a checkout that shows nothing yet."""
+    record = ViewRecord(State.ABSENT, reason=reason) if name is View.DENSE and reason else NO_VIEW
+    return view(record, None, lag(None, None), reason)
+
+
+def hit(found: Hit, snippet: str | None, edited: bool | None) -> JsonObject:
+    return path_fields(found.path) | {
+        "start_line": found.start_line,
+        "end_line": found.end_line,
+        "kind": found.kind,
+        "name": found.name,
+        "score": found.score,
+        "blob": found.blob,
+        "language": found.language,
+        "snippet": snippet,
+        "edited": edited,
+    }
+
+
+def counted(counts: Mapping[str, int]) -> JsonObject:
+    return dict(sorted(counts.items()))
