@@ -22,9 +22,11 @@ _EXPORTS = re.compile(r"(?:module\.)?exports")
 _SELF = re.compile(r"(?:(?:module\.)?exports|this)\.")
 _PROTOTYPE = re.compile(r"\.prototype(?=\.|$)")
 _COMPONENT = re.compile(r"[A-Z](?!\w*_)\w*[a-z]\w*|default")
-_WRAPPERS = frozenset(
-    "memo forwardRef observer useCallback useMemoizedFn useEventCallback useEvent debounce throttle once".split()
-)
+_WRAPPERS = {
+    "memo", "forwardRef", "observer", "useCallback", "useEvent", "useEventCallback", "useMemoizedFn",
+    "debounce", "throttle", "once",
+}  # fmt: skip
+"""Functions that give back the function that they are given, or nearly."""
 
 _FUNCTION = "(arrow_function) (function_expression) (generator_function)"
 _HAS_FUNCTIONS = f"[(method_definition) (pair value: [{_FUNCTION}])]"
@@ -106,7 +108,8 @@ def naming(match: Match, enclosing: Enclosing) -> Naming | None:
         path, kind = texts["field"], _member(kind)
     else:
         path = texts.get("variable") or texts.get("own") or texts.get("default", "")
-        if enclosing.level == Level.CALLABLE and path == enclosing.prefix.rpartition(".")[2]:
+        is_own = path == texts.get("own") and enclosing.level == Level.CALLABLE
+        if is_own and path == enclosing.prefix.rpartition(".")[2]:
             return None  # `const Button = memo(function Button() {})`
     return _named(match, enclosing, kind, _unquoted(path), dotted=is_dotted)
 
