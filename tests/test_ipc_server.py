@@ -563,17 +563,16 @@ def test_a_reader_that_keeps_reading_gets_everything(raw: Raw) -> None:
     assert [one.method for one in seen if isinstance(one, Notification)] == ["counted"] * 3
 
 
-def test_refusals_to_a_client_that_does_not_read_do_not_pile_up(impatient: Running, slow: Raw) -> None:
-    slow.socket.settimeout(0.05)
+def test_refusals_to_a_client_that_does_not_read_do_not_pile_up(raw: Raw) -> None:
+    raw.socket.settimeout(0.5)
     flood = encode(Request(1, "nothing", {})) * 1000
 
-    def send_until_stopped() -> None:
-        while True:
-            slow.send(flood)
+    def send_until_it_is_not_taken() -> None:
+        for _ in range(200):
+            raw.send(flood)
 
-    with pytest.raises((TimeoutError, BrokenPipeError, ConnectionResetError)):
-        send_until_stopped()
-    impatient.wait_count("dropped", "slow_reader")
+    with pytest.raises(TimeoutError):
+        send_until_it_is_not_taken()
 
 
 def connect_as_nobody(path: Path) -> tuple[int, bytes]:
