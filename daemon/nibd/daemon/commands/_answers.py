@@ -1,0 +1,136 @@
+"""Answers of search, symbols and outline as text: a header that says what they rest on, then the hits.
+
+The header names the commit. What keeps the answer from being the whole truth about the checkout (a lag, a
+view that is not all there, files edited since) follows on lines of its own that begin with `!`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nibd.daemon.commands._output import Style, visible, visible_line
+from nibd.ipc.messages import Json, JsonObject
+
+COMMIT_DIGITS = 10
+_SNIPPET_LINES = 12
+
+
+def short(commit: str | None) -> str:
+    return commit[:COMMIT_DIGITS] if commit else "-"
+
+
+def render(answer: JsonObject, style: Style) -> str:
+    """Header, warnings, then each hit with its snippet."""
+    lines = [_header(answer, style)]
+    lines += [style("loud", f"! {text}") for text in warnings(answer)]
+    for hit in answer["hits"]:
+        lines += ["", *_hit(hit, style)]
+    if not answer["hits"]:
+        lines.append("nothing found")
+    return "\n".join(lines)
+
+
+def render_outline(answer: JsonObject, style: Style) -> str:
+    """Header, warnings, then a line a unit, indented by how many enclose it."""
+    lines = [_header(answer, style)]
+    lines += [style("loud", f"! {text}") for text in warnings(answer)]
+    hits = answer["hits"]
+    for hit, depth in zip(hits, _depths(hits), strict=True):
+        place = style("dim", f"{hit['start_line']}-{hit['end_line']}")
+        lines.append(f"{'  ' * depth}{hit['kind']} {style('bold', _name(hit))}  {place}")
+    if not hits:
+        lines.append("nothing found")
+    return "\n".join(lines)
+
+
+def warnings(answer: JsonObject) -> Iterator[str]:
+    """Why the answer may differ from what the checkout has now; nothing when it does not."""
+    commit, head = answer["snapshot"]["commit"], answer["head"]
+    head_commit = head["commit"] if isinstance(head, dict) else head
+    if head_commit != commit:
+        yield f"STALE: this is {short(commit)}, HEAD is {short(head_commit)}{_behind(answer)}"
+    for name, view in answer["views"].items():
+        if not view.get("used", True):
+            yield f"WITHOUT the {name} view: {_reason(view)}"
+        elif view["assurance"] == "partial" or view["state"] != "ready":
+            yield f"PARTIAL: the {name} view {_coverage(view)}{_because(view)}"
+    edited = sorted({_path(hit) for hit in answer["hits"] if hit.get("edited")})
+    if edited:
+        yield f"EDITED in the work tree since: {', '.join(edited)}"
+
+
+def lag_text(lag: JsonObject | None) -> str:
+    """A lag in words; empty when there is none or it is unknown."""
+    if not lag:
+        return ""
+    parts = []
+    if lag.get("commits"):
+        parts.append(f"{lag['commits']} commit{'' if lag['commits'] == 1 else 's'}")
+    if lag.get("seconds"):
+        parts.append(duration(lag["seconds"]))
+    return ", ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """Seconds, minutes, hours or days, whichever says it shortest."""
+    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s" if seconds >= 1 or seconds == 0 else f"{seconds:.1f} s"
+
+
+def _header(answer: JsonObject, style: Style) -> str:
+    used = [
+        f"{name} {view['assurance'] or view['state']}"
+        for name, view in answer["views"].items()
+        if view.get("used", True)
+    ]
+    return style("dim", "; ".join([f"commit {short(answer['snapshot']['commit'])}", *used]))
+
+
+def _behind(answer: JsonObject) -> str:
+    behind = max((lag_text(view.get("lag")) for view in answer["views"].values()), key=len, default="")
+    return f" ({behind} behind)" if behind else ""
+
+
+def _reason(view: JsonObject) -> str:
+    return visible_line(view.get("reason") or view["state"])
+
+
+def _because(view: JsonObject) -> str:
+    return f": {visible_line(view['reason'])}" if view.get("reason") else ""
+
+
+def _coverage(view: JsonObject) -> str:
+    coverage = view.get("coverage")
+    if not coverage:
+        return f"is {view['state']}"
+    return f"holds {coverage['done']} of {coverage['of']}"
+
+
+def _hit(hit: JsonObject, style: Style) -> Iterator[str]:
+    score = "" if hit.get("score") is None else style("dim", f"  {hit['score']:.4g}")
+    edited = style("loud", "  edited") if hit.get("edited") else ""
+    place = style("bold", f"{_path(hit)}:{hit['start_line']}-{hit['end_line']}")
+    yield f"{place} {hit['kind']} {_name(hit)}{score}{edited}"
+    snippet = visible(hit.get("snippet") or "").splitlines()
+    yield from (f"    {line}" for line in snippet[:_SNIPPET_LINES])
+    if len(snippet) > _SNIPPET_LINES:
+        yield style("dim", f"    … {len(snippet) - _SNIPPET_LINES} lines more")
+
+
+def _path(hit: JsonObject) -> str:
+    return visible_line(hit["path"])
+
+
+def _name(hit: JsonObject) -> str:
+    return visible_line(hit["name"] or "")
+
+
+def _depths(hits: list[JsonObject]) -> list[int]:
+    """How many hits enclose each; an enclosing one stands before those inside it."""
+    depths: list[int] = []
+    for hit in hits:
+        parent: Json = hit.get("parent")
+        depths.append(0 if parent is None or parent >= len(depths) else depths[parent] + 1)
+    return depths

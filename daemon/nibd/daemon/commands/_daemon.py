@@ -1,0 +1,110 @@
+"""Reaching the daemon, and what commands send it."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import re
+from pathlib import Path
+
+from nibd.daemon.commands._failures import CommandError, Exit
+from nibd.ipc.client import Client
+from nibd.ipc.messages import JsonObject
+from nibd.ipc.sockets import socket_path
+
+_COMMIT_ID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+CALL_TIMEOUT_S = 60.0
+"""Longer than the daemon's own limit for a request (30 s unless set), whose message is the better one."""
+
+
+def socket_file() -> str:
+    """Where the daemon of this user listens."""
+    return str(socket_path(os.environ.get("XDG_RUNTIME_DIR"), os.getuid()).path)
+
+
+def connect() -> Client:
+    """A connection; with systemd's socket this starts the daemon. Raises DaemonUnavailable."""
+    return Client(socket_file(), CALL_TIMEOUT_S)
+
+
+def ask(method: str, params: JsonObject | None = None) -> JsonObject:
+    """The result of one short request on a connection of its own."""
+    with connect() as client:
+        return expect(client.call(method, params))
+
+
+def expect(result: object) -> JsonObject:
+    """A result that the protocol has as an object."""
+    if not isinstance(result, dict):
+        raise CommandError(f"the daemon answered {result!r} instead of an object", Exit.DEFECT, "internal")
+    return result
+
+
+def real_path(path: str | None) -> str:
+    """`path`, or the working directory, as the daemon wants it: absolute and without symlinks."""
+    try:
+        return os.path.realpath(path if path is not None else Path.cwd())
+    except FileNotFoundError as error:
+        raise CommandError("the working directory is gone; change to one that exists") from error
+    except ValueError as error:
+        raise CommandError(f"not a path: {path!r}", Exit.USAGE, "usage") from error
+
+
+def commit(arguments: argparse.Namespace, path: str) -> str:
+    """What `--at` asks for, as the protocol has it. `path` is in the repository."""
+    at: str = arguments.at
+    if at == "latest" or _COMMIT_ID.fullmatch(at):
+        return at
+    # Only here, for it imports subprocess, which takes as long as the question itself.
+    revisions = importlib.import_module("nibd.daemon.commands._revisions")
+    return str(revisions.commit_of(at, path))
+
+
+def text_argument(argument: str) -> str:
+    """An argument that is text and no path: bytes that are not UTF-8 become U+FFFD."""
+    return os.fsencode(argument).decode("utf-8", "replace")
+
+
+def add_path(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "path",
+        metavar="PATH",
+        nargs="?",
+        help="a file or folder in a checkout (default: the working directory)",
+    )
+
+
+def add_repo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--repo",
+        metavar="PATH",
+        help="a file or folder in the checkout to ask (default: the working directory)",
+    )
+
+
+def add_commit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--at",
+        metavar="COMMIT",
+        default="latest",
+        help="a published commit, by id or as git names it (default: the newest snapshot)",
+    )
+
+
+def natural(text: str) -> int:
+    """An argparse type: a whole number from 1."""
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 2**31):
+        raise argparse.ArgumentTypeError(f"a whole number from 1 is needed, not {text!r}")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """An argparse type: a number of seconds from 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e9:
+        raise argparse.ArgumentTypeError(f"a number of seconds from 0 is needed, not {text!r}")
+    return value

@@ -1,0 +1,50 @@
+"""A progress bar for requests that take long, on stderr; a line a stage where that is no terminal."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from nibd.ipc.messages import Json
+
+METHOD = "progress"
+
+
+class ProgressBar:
+    """Takes the notifications of one request: pass `notified` to `Client.call`. A context manager."""
+
+    def __init__(self) -> None:
+        self._console = Console(file=sys.stderr)
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=self._console,
+            transient=True,
+            disable=not self._console.is_terminal,
+        )
+        self._stages: dict[str, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def notified(self, method: str, value: Json) -> None:
+        if method != METHOD or not isinstance(value, dict):
+            return
+        stage, done, total = str(value["stage"]), value["done"], value.get("total")
+        if stage not in self._stages:
+            self._stages[stage] = self._bars.add_task(stage, total=total)
+            if not self._console.is_terminal:
+                print(f"{stage}: {done}{f' of {total}' if total else ''}", file=sys.stderr, flush=True)
+        self._bars.update(self._stages[stage], completed=done, total=total)

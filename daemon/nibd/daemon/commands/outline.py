@@ -1,0 +1,26 @@
+"""`nibd outline`: a file in, its units out."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from nibd.daemon.commands import _daemon
+from nibd.daemon.commands._answers import render_outline
+from nibd.daemon.commands._failures import Exit
+from nibd.daemon.commands._output import emit, style_of
+
+ABOUT = "List the units of a file; exit status 1 when it has none."
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a file in a checkout")
+    _daemon.add_commit(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    path = _daemon.real_path(arguments.file)
+    params = {"path": path, "at": _daemon.commit(arguments, path)}
+    answer = _daemon.ask("outline", params)
+    emit(arguments, answer, "" if arguments.json else render_outline(answer, style_of(sys.stdout)))
+    return Exit.OK if answer["hits"] else Exit.NO

@@ -1,0 +1,82 @@
+"""`nibd remove`: forget a checkout and take its hooks away.
+
+PATH may be a folder that is gone, and where it is neither a folder nor in a checkout, the name by which
+`nibd list` has it. Linked work trees share hooks: these go with the last one (`nibd.hooks` keeps count).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from nibd.daemon.commands import _daemon
+from nibd.daemon.commands._failures import CommandError, Exit
+from nibd.daemon.commands._hooks import as_json, worth_saying
+from nibd.daemon.commands._launch import connect_or_start, user_paths
+from nibd.daemon.commands._output import emit, note, visible_line
+from nibd.hooks import HookReport, HooksError, Outcome, remove
+from nibd.ipc.client import Client
+from nibd.ipc.messages import JsonObject
+
+ABOUT = "Forget a checkout, delete its views and take nibd's hooks out; starts the daemon when none runs."
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "path",
+        metavar="PATH",
+        nargs="?",
+        help="a file or folder in the checkout, which may be gone, or its name in 'nibd list' "
+        "(default: the working directory)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    client, _ = connect_or_start()
+    with client:
+        path = _path_of(client, arguments.path)
+        # First the hooks: were we interrupted between the two, the checkout could be removed again.
+        reports, trouble = _remove_hooks(Path(path))
+        removed = _daemon.expect(client.call("repository.remove", {"path": path}))
+    for line in worth_saying(reports):
+        note(line)
+    if trouble:
+        note(f"its hooks could not be looked at: {trouble}")
+    document = {**removed, "hooks": as_json(reports), "hooks_error": trouble}
+    emit(arguments, document, _text(removed, reports))
+    unfinished = any(report.outcome is Outcome.FAILED for report in reports)
+    return Exit.ENVIRONMENT if unfinished else Exit.OK
+
+
+def _path_of(client: Client, argument: str | None) -> str:
+    """The path of the registered checkout that holds the argument's path or has it for a name."""
+    checkouts = _daemon.expect(client.call("repository.list"))["checkouts"]
+    real = Path(_daemon.real_path(argument))
+    holding = [str(each["path"]) for each in checkouts if real.is_relative_to(each["path"])]
+    if holding:
+        return max(holding, key=len)
+    named = [str(each["path"]) for each in checkouts if argument in (each["name"], each["checkout"])]
+    if len(named) > 1:
+        raise CommandError(
+            f"several are called {argument}: {', '.join(named)}; say which", Exit.USAGE, "usage"
+        )
+    if not named:
+        raise CommandError(
+            f"{real} is in no registered checkout; 'nibd list' shows them", code="unknown_repository"
+        )
+    return named[0]
+
+
+def _remove_hooks(work_tree: Path) -> tuple[list[HookReport], str | None]:
+    try:
+        return remove(work_tree, user_paths().hook_records_dir), None
+    except HooksError as error:
+        # Without its folder there is nothing to look at, and nothing of ours was on record.
+        return [], str(error) if os.path.lexists(work_tree) else None
+
+
+def _text(removed: JsonObject, reports: list[HookReport]) -> str:
+    gone = sum(report.outcome in (Outcome.REMOVED, Outcome.RESTORED) for report in reports)
+    hooks = f"{gone} hooks taken out" if gone else "no hooks to take out"
+    return f"{visible_line(removed['path'])} is no longer followed; {hooks}"

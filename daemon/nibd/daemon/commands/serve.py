@@ -1,0 +1,21 @@
+"""`nibd serve`: the daemon, in the foreground."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+
+ABOUT = (
+    "Run the daemon in the foreground until Ctrl-C or 'nibd stop'; it logs to the terminal, else to its file."
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Takes no arguments of its own."""
+
+
+def run(arguments: argparse.Namespace) -> int:
+    # Only here, so that `nibd serve --help` and the parser's tests don't load the whole daemon.
+    main = importlib.import_module("nibd.daemon.main").main
+    return int(main(foreground=sys.stderr.isatty()))
