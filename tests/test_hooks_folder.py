@@ -115,6 +115,16 @@ def test_a_tracked_file_is_recognised_whatever_its_name_and_the_ignore_rules(wor
     assert theirs.read_text() == "#!/bin/sh\n"
 
 
+def test_a_name_is_not_taken_for_a_pattern_of_tracked_ones(world: World) -> None:
+    script(world.repo / "hka" / "post-commit")
+    world.git("add", ".")
+    world.git("commit", "-qm", "hooks")
+    script(world.repo / "hk[a]" / "post-commit")
+    (world.repo / ".git" / "info" / "exclude").write_text("hk?a?\n")
+    world.git("config", "core.hooksPath", "hk[a]")
+    assert world.install()["post-commit"].outcome is Outcome.CHAINED
+
+
 def test_an_untracked_hook_in_the_work_tree_is_left_alone(world: World) -> None:
     theirs = script(world.repo / "githooks" / "post-commit")
     world.git("config", "core.hooksPath", "githooks")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +16,7 @@ import pytest
 
 from hooks_world import World, make_world, outcomes
 from nibd.hooks import HOOK_NAMES, HooksError, Outcome
+from waiting import wait_until
 
 THEIRS = b"#!/bin/sh\n# mine\nexit 0\n"
 OTHER = "\n# also mine\n"
@@ -77,6 +80,14 @@ def test_another_marker_replaces_the_block_in_its_place(world: World) -> None:
     assert reports["post-commit"].outcome is Outcome.RESTORED
     assert path.read_bytes() == THEIRS
     assert not world.hook("post-merge").exists()
+
+
+def test_the_first_original_is_kept_through_changes_of_the_marker(world: World) -> None:
+    path = world.write_hook("#!/bin/sh")
+    for name in ("one", "two", "three"):
+        with_marker(world, name).install()
+    assert world.remove()["post-commit"].outcome is Outcome.RESTORED
+    assert path.read_text() == "#!/bin/sh"
 
 
 def test_a_block_that_was_copied_is_made_one_again(world: World) -> None:
@@ -202,16 +213,20 @@ def test_an_empty_hooks_folder_of_the_user_stays(world: World) -> None:
     assert list((world.repo / ".git" / "hooks").iterdir()) == []
 
 
-def test_shared_hooks_stay_until_the_last_checkout_leaves(world: World, tmp_path: Path) -> None:
+@pytest.mark.parametrize("main_first", [True, False])
+def test_shared_hooks_stay_until_the_last_checkout_leaves(
+    world: World, tmp_path: Path, main_first: bool
+) -> None:
     linked = tmp_path / "linked"
     world.git("worktree", "add", "-q", str(linked))
     world.install()
     assert outcomes(world.install(linked)) == {Outcome.UNCHANGED}
-    reports = world.remove(world.repo)
+    first, last = (world.repo, linked) if main_first else (linked, world.repo)
+    reports = world.remove(first)
     assert outcomes(reports) == {Outcome.UNCHANGED}
-    assert str(linked) in reports["post-commit"].reason
-    assert world.touches(lambda: world.commit(cwd=linked))
-    assert outcomes(world.remove(linked)) == {Outcome.REMOVED}
+    assert str(last) in reports["post-commit"].reason
+    assert world.touches(lambda: world.commit(cwd=last))
+    assert outcomes(world.remove(last)) == {Outcome.REMOVED}
     assert not world.hook().exists()
 
 
@@ -308,8 +323,8 @@ else:
 
 @pytest.mark.parametrize("action", ["install", "remove"])
 def test_a_kill_at_any_step_leaves_every_hook_whole_and_can_be_undone(tmp_path: Path, action: str) -> None:
-    """Kills the process before its first, second, ... change of a name on disk, until one run survives."""
-    for step in range(60):
+    """Kills the process before its first, third, ... change of a name on disk, until one run survives."""
+    for step in range(0, 60, 2):
         folder = tmp_path / str(step)
         folder.mkdir()
         world = make_world(folder)
@@ -323,7 +338,7 @@ def test_a_kill_at_any_step_leaves_every_hook_whole_and_can_be_undone(tmp_path: 
         assert world.hook().read_bytes().startswith(b"#!/bin/sh\n")
         assert world.hook().read_bytes().endswith(b"# mine\nexit 0\n")
         assert world.commit() == ""
-        if step % 2:
+        if step % 4:
             world.install()
         world.remove()
         after = {name: content for name, (content, *_) in snapshot(world.repo / ".git" / "hooks").items()}
@@ -334,11 +349,38 @@ def test_a_kill_at_any_step_leaves_every_hook_whole_and_can_be_undone(tmp_path: 
     pytest.fail("no run survived")
 
 
+@pytest.mark.parametrize("folder", ["hooks", "records"])
+def test_what_a_killed_process_left_is_swept_by_the_next_install(world: World, folder: str) -> None:
+    world.records.mkdir()
+    place = world.records if folder == "records" else world.hook().parent
+    place.mkdir(exist_ok=True)
+    (place / ".nibd-hook-1").write_text("half")
+    world.install()
+    assert not (place / ".nibd-hook-1").exists()
+
+
+def installing(world: World) -> subprocess.Popen[bytes]:
+    code = "import sys, nibd.hooks as h; from pathlib import Path; h.install(*map(Path, sys.argv[1:]))"
+    arguments = (world.repo, world.marker, world.records)
+    return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)])
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="needs /proc/locks")
+def test_an_install_waits_for_another_one_to_finish(world: World) -> None:
+    world.records.mkdir()
+    with (world.records / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        process = installing(world)
+        waiting = re.compile(rf"-> FLOCK .* {process.pid} ")
+        wait_until(lambda: waiting.search(Path("/proc/locks").read_text()), what="the other to wait")
+        assert not world.hook().exists()
+    assert process.wait() == 0
+    assert world.hook().exists()
+
+
 def test_two_installs_at_once_place_one_block(world: World) -> None:
     world.write_hook(THEIRS)
-    code = "import sys, nibd.hooks as h; from pathlib import Path; h.install(*map(Path, sys.argv[1:]))"
-    command = [sys.executable, "-c", code, str(world.repo), str(world.marker), str(world.records)]
-    running = [subprocess.Popen(command) for _ in range(4)]
+    running = [installing(world) for _ in range(4)]
     assert [process.wait() for process in running] == [0, 0, 0, 0]
     assert outcomes(world.install()) == {Outcome.UNCHANGED}
     assert world.remove()["post-commit"].outcome is Outcome.RESTORED

@@ -90,7 +90,8 @@ def _work_tree_refusal(checkout: Checkout, path: Path) -> str | None:
     tracked = _run(checkout.top, "--literal-pathspecs", "ls-files", "--error-unmatch", "--", str(path))
     if tracked.returncode == 0:
         return "the repository tracks it"
-    ignored = _run(checkout.top, "check-ignore", "-q", "--", str(path))
+    # With the index, check-ignore takes the name for a pattern of tracked ones.
+    ignored = _run(checkout.top, "check-ignore", "--no-index", "-q", "--", str(path))
     if ignored.returncode != 0:
         return "it is in the work tree and not ignored, so it would show in `git status`"
     return None
