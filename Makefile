@@ -20,6 +20,9 @@ $(VENV)/.ready: pyproject.toml
 	$(BIN)/pip install --quiet --editable '.[all]'
 	touch $@
 
+run: setup
+	bench/tour.sh $(REPOSITORY)
+
 lint: setup
 	$(BIN)/ruff check .
 

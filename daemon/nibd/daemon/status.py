@@ -44,7 +44,8 @@ async def view_json(
     serving = now.serving[view]
     record = now.newest.snapshot.views[view]
     behind = await lag(coordinator, state, now.head, serving)
-    return wire.view(record, serving, behind, _stale_reason(state, now, serving, record.state))
+    described = wire.view(record, serving, behind, _stale_reason(state, now, serving, record.state))
+    return described | {"work": dict(record.work)}
 
 
 async def lag(

@@ -50,7 +50,6 @@ def view(
         "counts": dict(record.counts),
         "profile": record.profile,
         "capabilities": dict(record.capabilities),
-        "work": dict(record.work),
     }
 
 
