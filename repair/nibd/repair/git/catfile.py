@@ -15,8 +15,10 @@ from itertools import islice
 from pathlib import Path
 
 from nibd.repair.git.errors import Unsupported
+from nibd.repair.git.location import Format
+from nibd.repair.git.loose import is_loose, object_folders
 from nibd.repair.git.objects import Header, RawObject
-from nibd.repair.git.types import Absence
+from nibd.repair.git.types import Absence, CheckoutLocation
 
 _PIPELINED = 32
 """Requests written before the first answer is read: they must fit into the smallest pipe (4 KiB)."""
@@ -91,14 +93,20 @@ class CatFile:
 
 
 class CommandObjects:
-    """The object database of a Git directory, read by two children."""
+    """The object database of a checkout's repository, read by two children.
+
+    In a partial clone a child may also die of an object that it was kept from fetching, so there
+    what ended two of them is called missing.
+    """
 
     def __init__(
-        self, executable: Path, git_dir: Path, object_format: str, environment: Mapping[str, str]
+        self, executable: Path, location: CheckoutLocation, form: Format, environment: Mapping[str, str]
     ) -> None:
-        self._contents = CatFile(executable, git_dir, "--batch", environment)
-        self._headers = CatFile(executable, git_dir, "--batch-check", environment)
-        self._object_format = object_format
+        self._contents = CatFile(executable, location.git_dir, "--batch", environment)
+        self._headers = CatFile(executable, location.git_dir, "--batch-check", environment)
+        self._object_format = form.object_format
+        self._deadly = Absence.MISSING if form.is_partial else Absence.CORRUPT
+        self._folders = object_folders(location.common_dir)
 
     def get(self, oid: str) -> RawObject | Absence:
         if not _ID.fullmatch(oid):
@@ -109,7 +117,7 @@ class CommandObjects:
                 return self._object(oid)
             except ChildEndedError:
                 continue
-        return Absence.CORRUPT
+        return self._deadly
 
     def get_many(self, oids: Iterable[str]) -> Iterator[RawObject | Absence]:
         remaining = iter(oids)
@@ -132,7 +140,7 @@ class CommandObjects:
     def _object(self, oid: str) -> RawObject | Absence:
         header = self._contents.header()
         if header is None:
-            return Absence.MISSING
+            return self._absent(oid)
         data = self._contents.content(header.size_bytes)
         digest = hashlib.new(self._object_format, usedforsecurity=False)
         digest.update(f"{header.kind} {len(data)}\0".encode())
@@ -145,10 +153,14 @@ class CommandObjects:
         for _ in range(2):
             try:
                 self._headers.ask([oid])
-                return self._headers.header() or Absence.MISSING
+                return self._headers.header() or self._absent(oid)
             except ChildEndedError:
                 continue
-        return Absence.CORRUPT
+        return self._deadly
+
+    def _absent(self, oid: str) -> Absence:
+        """Git calls a damaged loose object missing; its file is there all the same."""
+        return Absence.CORRUPT if any(is_loose(folder, oid) for folder in self._folders) else Absence.MISSING
 
     def close(self) -> None:
         self._contents.stop()

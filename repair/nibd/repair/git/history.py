@@ -73,9 +73,11 @@ def distance(load: Load, old: CommitId, new: CommitId, limit: int) -> int | None
             if marked == sides.get(parent):
                 continue
             sides[parent] = marked
-            if not _enqueue(load, parent, commits, queue) and marked != _BOTH:
-                return None
+            _enqueue(load, parent, commits, queue)
     _share_what_is_before(sides, commits)
+    # What is not here but before a shared commit was not needed; otherwise it is beyond telling.
+    if any(side != _BOTH and commit not in commits for commit, side in sides.items()):
+        return None
     one_sided = sum(side != _BOTH for side in sides.values())
     shared = one_sided < len(sides)
     return one_sided if shared and one_sided <= limit else None

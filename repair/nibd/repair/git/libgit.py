@@ -1,12 +1,14 @@
 """Objects and refs by libgit2: no process is started, opening takes about a millisecond.
 
 libgit2 checks an object's content against its id, ignores replace refs, never fetches, and looks
-for new packs by itself before it calls an object missing. What it fails on is asked of the git
+for new packs by itself before it calls an object missing. Loose objects are not left to it (see
+`loose`). What it fails on is asked of the git
 executable, when there is one: it may find an undamaged copy, or know a newer pack format.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
@@ -14,10 +16,12 @@ import pygit2
 
 from nibd.repair.git.command import short_branch
 from nibd.repair.git.errors import DubiousOwnership, GitError, NotARepository, UnknownRevision, Unsupported
+from nibd.repair.git.loose import loose_header, object_folders, read_loose
 from nibd.repair.git.objects import Header, Objects, RawObject
 from nibd.repair.git.types import Absence, CheckoutLocation, Head
 from nibd.stores.types import CommitId
 
+_SHA1 = re.compile(r"[0-9a-f]{40}")
 _KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 T = TypeVar("T", RawObject, Header)
 
@@ -72,16 +76,17 @@ class LibgitObjects:
     ) -> None:
         self._odb = repository.odb
         self._location = location
+        self._folders = object_folders(location.common_dir)
         self._fallback = fallback
 
     def get(self, oid: str) -> RawObject | Absence:
-        return self._ask(oid, self._get, lambda fallback: fallback.get(oid))
+        return self._ask(oid, read_loose, self._get, lambda fallback: fallback.get(oid))
 
     def get_many(self, oids: Iterable[str]) -> Iterator[RawObject | Absence]:
         return map(self.get, oids)
 
     def header(self, oid: str) -> Header | Absence:
-        return self._ask(oid, self._header, lambda fallback: fallback.header(oid))
+        return self._ask(oid, loose_header, self._header, lambda fallback: fallback.header(oid))
 
     def close(self) -> None:
         if self._fallback is not None:
@@ -96,22 +101,36 @@ class LibgitObjects:
         return Header(_KINDS[kind], size)
 
     def _ask(
-        self, oid: str, read: Callable[[str], T], again: Callable[[Objects], T | Absence]
+        self,
+        oid: str,
+        loose: Callable[[str, str], T | Absence],
+        packed: Callable[[str], T],
+        again: Callable[[Objects], T | Absence],
     ) -> T | Absence:
-        try:
-            return read(oid)
-        except KeyError:
-            absence = Absence.MISSING
-        except ValueError:
-            return Absence.MISSING  # not an id of this repository's format
-        except (pygit2.GitError, OSError):
-            # Damaged, or its pack went away while it was read: the latter is found on a second look.
-            absence = Absence.CORRUPT
-            self._reopen()
+        if not _SHA1.fullmatch(oid):
+            return Absence.MISSING
+        absence = Absence.MISSING
+        for folder in self._folders:
+            found = loose(folder, oid)
+            if not isinstance(found, Absence):
+                return found
+            if found is Absence.CORRUPT:
+                absence = found
+        if absence is Absence.MISSING:  # of a damaged loose object libgit2 may never return
             try:
-                return read(oid)
-            except (pygit2.GitError, OSError):
+                return packed(oid)
+            except KeyError:
                 pass
+            except (pygit2.GitError, OSError):
+                # Damaged, or its pack went away while it was read: a second look tells.
+                absence = Absence.CORRUPT
+                self._reopen()
+                try:
+                    return packed(oid)
+                except KeyError:
+                    absence = Absence.MISSING
+                except (pygit2.GitError, OSError):
+                    pass
         if self._fallback is None:
             return absence
         answer = again(self._fallback)
@@ -122,3 +141,4 @@ class LibgitObjects:
             self._odb = open_repository(self._location).odb
         except GitError as error:
             raise NotARepository(f"{self._location.git_dir} can't be opened any more: {error}") from error
+        self._folders = object_folders(self._location.common_dir)

@@ -187,7 +187,7 @@ def open_by_libgit(location: CheckoutLocation, git: Path | None) -> ObjectSource
     fallback: Objects | None = None
     # In a partial clone missing objects are ordinary, and an older git would try to fetch each.
     if git is not None and not form.is_partial:
-        fallback = CommandObjects(git, location.git_dir, form.object_format, scrubbed(os.environ))
+        fallback = CommandObjects(git, location, form, scrubbed(os.environ))
     objects = LibgitObjects(repository, location, fallback)
     return ObjectSource(location, form, objects, LibgitRefs(repository, location))
 
@@ -196,7 +196,7 @@ def open_by_command(location: CheckoutLocation, git: Path) -> ObjectSource:
     """A source over the git executable."""
     check_readable(git, location)
     form = read_format(location.common_dir)
-    objects = CommandObjects(git, location.git_dir, form.object_format, scrubbed(os.environ))
+    objects = CommandObjects(git, location, form, scrubbed(os.environ))
     return ObjectSource(location, form, objects, CommandRefs(git, location))
 
 
