@@ -19,7 +19,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +38,7 @@ from nibd.stores.lexical_documents import (
     unpack_address,
 )
 from nibd.stores.lexical_files import GenerationRecord, check_files, read_record
+from nibd.stores.tantivy_errors import raised_as
 from nibd.stores.types import Level
 
 __all__ = [
@@ -136,7 +136,7 @@ class _Index:
     def __init__(self, folder: Path, documents: int) -> None:
         self._folder = folder
         self._schema = schema()
-        with _translated(folder):
+        with raised_as(CorruptStore, folder):
             index = tantivy.Index.open(str(folder))
             index.config_reader("manual", 0)
             self._searcher = index.searcher()
@@ -158,7 +158,7 @@ class _Index:
         return found
 
     def counted_frequency(self, field: Field, term: str) -> int:
-        with _translated(self._folder):
+        with raised_as(CorruptStore, self._folder):
             return self._searcher.doc_freq(field.value, term)
 
     def statistics(self, field: Field, term: str) -> Statistics:
@@ -179,19 +179,19 @@ class _Index:
             at_level = tantivy.Query.term_query(self._schema, LEVEL_FIELD, int(level))
             unscored = tantivy.Query.const_score_query(at_level, 0.0)
             query = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, unscored)])
-        with _translated(self._folder):
+        with raised_as(CorruptStore, self._folder):
             hits = self._searcher.search(query, limit, count=True).hits
         return [Candidate(score, document, self) for score, document in hits]
 
     def located(self, document: tantivy.DocAddress) -> Located:
-        with _translated(self._folder):
+        with raised_as(CorruptStore, self._folder):
             stored = self._searcher.doc(document).get_first(ADDRESS_FIELD)
             return unpack_address(bytes(stored or b""))
 
     def _count(self, field: Field, term: str) -> int:
         if self.counted_frequency(field, term) == 0:
             return 0
-        with _translated(self._folder):
+        with raised_as(CorruptStore, self._folder):
             found: int = self._searcher.search(self._term(field, term), 1, count=True).count  # type: ignore[attr-defined]
             return found
 
@@ -201,7 +201,7 @@ class _Index:
     def _explained(self, field: Field, term: str) -> Statistics:
         """Read Tantivy's statistics off its explanation of a score: nothing else tells them."""
         query = self._term(field, term)
-        with _translated(self._folder):
+        with raised_as(CorruptStore, self._folder):
             document = self._searcher.search(query, 1).hits[0][1]
             values = dict(_values(json.loads(query.explain(self._searcher, document).to_json())))
             return Statistics(int(values["N"]), values["avgdl"])
@@ -217,17 +217,3 @@ def _values(explanation: dict[str, object]) -> Iterator[tuple[str, float]]:
     assert isinstance(details, list | tuple)
     for detail in details:
         yield from _values(detail)
-
-
-@contextmanager
-def _translated(folder: Path) -> Iterator[None]:
-    """Whatever goes wrong inside Tantivy while it reads means that the files are not as written."""
-    try:
-        yield
-    except (OSError, ValueError, LookupError) as error:
-        raise CorruptStore(f"{folder}: {error}") from error
-    except BaseException as error:
-        # A panic in Rust derives from BaseException and has no name that can be imported.
-        if type(error).__name__ == "PanicException":
-            raise CorruptStore(f"{folder}: {error}") from error
-        raise

@@ -13,9 +13,8 @@ there are never changes an answer (see `nibd.query.lexical`). What it doesn't ga
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +42,7 @@ from nibd.stores.lexical_files import (
     read_record,
     share_files,
 )
+from nibd.stores.tantivy_errors import raised_as
 from nibd.stores.types import BlobId, RepoPath
 
 TreeFile = tuple[RepoPath, BlobId, str]
@@ -104,7 +104,7 @@ def build(
     """
     old = None if base is None else read_record(base)
     new_folder(target)
-    with _translated(target):
+    with raised_as(StoreError, target):
         shared = Shared(0, 0) if base is None else share_files(base, target, hard_links)
         delta = _Delta(target, first=base is None)
         for file in removed:
@@ -190,12 +190,3 @@ def _stats(
         )
     added, removed = delta.added[population].documents, delta.removed[population].documents
     return PopulationStats(added, removed, expected, dead, len(segments))
-
-
-@contextmanager
-def _translated(target: Path) -> Iterator[None]:
-    """Tantivy raises ValueError for what goes wrong inside it, OSError for files."""
-    try:
-        yield
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{target}: {error}") from error
