@@ -47,6 +47,8 @@ from nibd.stores.types import CheckoutId, CommitId, RepositoryId, State, View
 INDEXER_IDLE_S = 600.0
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 300.0
+SETTLE_S = 0.3
+"""For how long HEAD stands still before a rebase or a series of picks counts as having stopped there."""
 
 T = TypeVar("T")
 
@@ -243,7 +245,10 @@ class Coordinator:
             self.scheduler.release(checkout.repository)
             self.statistics.head_moved()
             self._notify()
-        if head.commit and not (state.is_current and state.checked):
+        if moved and _in_sequence(checkout):
+            # A rebase moves HEAD for each commit: what counts is where it stops.
+            asyncio.get_running_loop().call_later(SETTLE_S, lambda: self._spawn(self.look(state)))
+        elif head.commit and not (state.is_current and state.checked):
             state.checked = True
             self._want(self._job(state, Kind.REPAIR, head.commit))
         return head
@@ -405,3 +410,10 @@ class Coordinator:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception():
             self._log.error("task_failed", exc_info=task.exception())
+
+
+def _in_sequence(checkout: Checkout) -> bool:
+    """Whether Git is in the middle of a rebase, an am or several picks."""
+    return any(
+        (checkout.git_dir / name).exists() for name in ("rebase-merge", "rebase-apply", "sequencer")
+    )

@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -48,6 +49,7 @@ from nibd.stores.types import CheckoutId, CommitId, ProfileId, RepoPath, TreeId,
 
 NICENESS = 10
 REPORT_S = 0.1
+OPEN_REPOSITORIES = 4
 SWITCHED_OFF = "switched off by the settings ([dense] enabled)"
 
 
@@ -71,17 +73,19 @@ class Job:
 
 
 class Indexer:
-    """Does the jobs. Keeps what is dear to open: nothing that a deleted cache could make wrong."""
+    """Does the jobs. Keeps the stores of the repositories served last open, since opening takes longer
+    than a small repair; they are opened again when their files were deleted or replaced."""
 
     def __init__(self) -> None:
         self._rules: dict[str, RulesCache] = {}
+        self._stores: OrderedDict[str, RepositoryStores] = OrderedDict()
 
     def answer(self, request: ChildRequest) -> Json:
         match request.method:
             case "repair" | "dense" | "fold":
                 return self.repair(Job(**request.params), request)
             case "collect":
-                return _collect(request.params)
+                return self._collect(request.params)
             case method:
                 raise RpcError(ErrorCode.METHOD_NOT_FOUND, f"the indexer has no method {method}")
 
@@ -89,14 +93,36 @@ class Indexer:
         """Do `request.method` (a verification repairs) and report to the request."""
         started = time.monotonic()
         with _opened(Path(job.work_tree)) as source, _embeddings(job) as embeddings:
-            folder = RepositoryFolder(Path(job.folder))
-            with RepositoryStores.open(folder, EXTRACTOR) as stores:
-                commit = CommitId(job.commit)
-                target = Target(CheckoutId(job.checkout), commit, source.tree_of(commit))
-                report = _reporter(request)
-                transition = self._transition(job, source, stores, embeddings, target.tree, report)
-                outcome = _run(request.method, transition, target, frozenset(map(View, job.discard)))
+            commit = CommitId(job.commit)
+            target = Target(CheckoutId(job.checkout), commit, source.tree_of(commit))
+            report, stores = _reporter(request), self._open(job.folder)
+            transition = self._transition(job, source, stores, embeddings, target.tree, report)
+            outcome = _run(request.method, transition, target, frozenset(map(View, job.discard)))
         return _result(outcome, time.monotonic() - started)
+
+    def _open(self, folder: str) -> RepositoryStores:
+        stores = self._stores.pop(folder, None)
+        if stores and not stores.is_in_place():
+            stores.close()
+            stores = None
+        if stores is None:
+            stores = RepositoryStores.open(RepositoryFolder(Path(folder)), EXTRACTOR)
+        self._stores[folder] = stores
+        while len(self._stores) > OPEN_REPOSITORIES:
+            self._stores.popitem(last=False)[1].close()
+        return stores
+
+    def _collect(self, params: dict[str, Any]) -> Json:
+        """`deep` also removes the rows that no kept snapshot uses, which takes a pass over all of them."""
+        folder = RepositoryFolder(Path(params["folder"]))
+        if not folder.catalog.exists():
+            return {"retired": 0, "swept": 0}
+        stores = self._open(params["folder"])
+        for checkout in params["forget"]:
+            stores.catalog.forget(CheckoutId(checkout))
+        retired = stores.catalog.retire(params["keep"], [Generation(g) for g in params["pinned"]])
+        result = {"retired": len(retired), "swept": len(sweep(folder, stores.catalog))}
+        return result | (_collect_rows(stores) if params["deep"] else {})
 
     def _transition(
         self,
@@ -151,25 +177,14 @@ def _result(outcome: Outcome | None, seconds: float) -> Json:
     }
 
 
-def _collect(params: dict[str, Any]) -> Json:
-    """`deep` also removes the rows that no kept snapshot uses, which takes a pass over all of them."""
-    folder = RepositoryFolder(Path(params["folder"]))
-    if not folder.catalog.exists():
-        return {"retired": 0, "swept": 0}
-    with RepositoryStores.open(folder, EXTRACTOR) as stores:
-        for checkout in params["forget"]:
-            stores.catalog.forget(CheckoutId(checkout))
-        retired = stores.catalog.retire(params["keep"], [Generation(g) for g in params["pinned"]])
-        result = {"retired": len(retired), "swept": len(sweep(folder, stores.catalog))}
-        if params["deep"]:
-            _, listings = stores.catalog.live()
-            result |= stores.structure.collect(listings)
-            kept = stores.structure.keys()
-            dead = [key for key in stores.facts.keys() if key not in kept]  # noqa: SIM118 - not a dict
-            stores.facts.remove(dead)
-            stores.facts.remove_other_profiles()
-            result["facts"] = len(dead)
-    return result
+def _collect_rows(stores: RepositoryStores) -> dict[str, int]:
+    _, listings = stores.catalog.live()
+    removed = stores.structure.collect(listings)
+    kept = stores.structure.keys()
+    dead = [key for key in stores.facts.keys() if key not in kept]  # noqa: SIM118 - not a dict
+    stores.facts.remove(dead)
+    stores.facts.remove_other_profiles()
+    return removed | {"facts": len(dead)}
 
 
 def _narrowed(user: Settings, source: GitSource, tree: TreeId) -> tuple[Settings, tuple[str, ...]]:

@@ -9,7 +9,6 @@ When the folder was deleted while serving, what is open goes on answering where 
 
 from __future__ import annotations
 
-import os
 import shutil
 import threading
 from collections import Counter, OrderedDict
@@ -26,7 +25,7 @@ from nibd.stores.dense_rows import read_rows
 from nibd.stores.errors import StoreError
 from nibd.stores.facts import FactStore
 from nibd.stores.lexical import LexicalGeneration
-from nibd.stores.repository import RepositoryFolder
+from nibd.stores.repository import RepositoryFolder, file_identity
 from nibd.stores.snapshot import Generation, Publication, Snapshot
 from nibd.stores.structure import ListingId, StructureStore
 from nibd.stores.types import CheckoutId, CommitId, View
@@ -167,7 +166,7 @@ class RepositoryViews:
     def is_lost(self) -> bool:
         """Whether what was open is no longer what lies on disk: deleted, or deleted and made anew."""
         with self._lock:
-            return self._stores is not None and self._stores.identity != _identity(self.folder)
+            return self._stores is not None and self._stores.identity != file_identity(self.folder.catalog)
 
     def _required(self) -> _Stores:
         stores = self._open()
@@ -180,7 +179,7 @@ class RepositoryViews:
             if self.is_lost():
                 self.close()
             if self._stores is None:
-                identity = _identity(self.folder)
+                identity = file_identity(self.folder.catalog)
                 if identity is None or not self.folder.facts.exists() or not self.folder.structure.exists():
                     return None
                 self._stores = _Stores(
@@ -190,14 +189,6 @@ class RepositoryViews:
                     identity,
                 )
             return self._stores
-
-
-def _identity(folder: RepositoryFolder) -> tuple[int, int] | None:
-    try:
-        status = os.stat(folder.catalog)  # noqa: PTH116 - once a request
-    except FileNotFoundError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def _trim(kept: OrderedDict[Any, Any], limit: int) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from nibd.stores.catalog import Catalog
 from nibd.stores.facts import FactStore
@@ -49,21 +49,44 @@ class RepositoryStores:
     catalog: Catalog
     facts: FactStore
     structure: StructureStore
+    _identity: tuple[tuple[int, int] | None, ...]
 
     @staticmethod
-    @contextmanager
-    def open(folder: RepositoryFolder, extractor: str) -> Iterator[RepositoryStores]:
+    def open(folder: RepositoryFolder, extractor: str) -> RepositoryStores:
         """`extractor` is the profile under which facts are kept."""
         folder.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         facts = FactStore.open(folder.facts, extractor)
         structure = StructureStore.open(folder.structure)
         catalog = Catalog.open(folder.catalog)  # last: readers take it for the sign that all are there
-        try:
-            yield RepositoryStores(folder, catalog, facts, structure)
-        finally:
-            catalog.close()
-            facts.close()
-            structure.close()
+        return RepositoryStores(folder, catalog, facts, structure, _identity(folder))
+
+    def is_in_place(self) -> bool:
+        """Whether the files that are open are still those of the folder: none was deleted or replaced."""
+        return None not in self._identity and self._identity == _identity(self.folder)
+
+    def close(self) -> None:
+        self.catalog.close()
+        self.facts.close()
+        self.structure.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _identity(folder: RepositoryFolder) -> tuple[tuple[int, int] | None, ...]:
+    return tuple(file_identity(path) for path in (folder.catalog, folder.facts, folder.structure))
+
+
+def file_identity(path: Path) -> tuple[int, int] | None:
+    """What tells one file from another of the same name; `None` when there is none."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def fsync_folder(path: Path) -> None:
