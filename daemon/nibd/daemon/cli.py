@@ -10,7 +10,6 @@ import argparse
 import importlib
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from typing import Protocol, cast
 
@@ -114,7 +113,7 @@ def _run(argv: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - what was not foreseen is printed whole
         failure = explain(error)
         if failure is None:
-            traceback.print_exc()
+            sys.excepthook(*sys.exc_info())  # the module traceback would cost every command its import
             failure = Failure(f"a mistake in nibd: {error!r}", Exit.DEFECT, "internal")
         return _report(failure, arguments.json)
 

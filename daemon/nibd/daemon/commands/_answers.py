@@ -37,7 +37,8 @@ def render_outline(answer: JsonObject, style: Style) -> str:
     hits = answer["hits"]
     for hit, depth in zip(hits, _depths(hits), strict=True):
         place = style("dim", f"{hit['start_line']}-{hit['end_line']}")
-        lines.append(f"{'  ' * depth}{hit['kind']} {style('bold', _name(hit))}  {place}")
+        what = " ".join(part for part in (hit["kind"], style("bold", _name(hit))) if part)
+        lines.append(f"{'  ' * depth}{what}  {place}")
     if not hits:
         lines.append("nothing found")
     return "\n".join(lines)
@@ -112,9 +113,10 @@ def _hit(hit: JsonObject, style: Style) -> Iterator[str]:
     score = "" if hit.get("score") is None else style("dim", f"  {hit['score']:.4g}")
     edited = style("loud", "  edited") if hit.get("edited") else ""
     place = style("bold", f"{_path(hit)}:{hit['start_line']}-{hit['end_line']}")
-    yield f"{place} {hit['kind']} {_name(hit)}{score}{edited}"
+    what = " ".join(part for part in (place, hit["kind"], _name(hit)) if part)
+    yield f"{what}{score}{edited}"
     snippet = visible(hit.get("snippet") or "").splitlines()
-    yield from (f"    {line}" for line in snippet[:_SNIPPET_LINES])
+    yield from (f"    {line}".rstrip() for line in snippet[:_SNIPPET_LINES])
     if len(snippet) > _SNIPPET_LINES:
         yield style("dim", f"    … {len(snippet) - _SNIPPET_LINES} lines more")
 

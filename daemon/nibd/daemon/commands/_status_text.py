@@ -61,8 +61,20 @@ def _row(name: str, view: JsonObject) -> tuple[str, ...]:
         short(view["commit"]),
         lag_text(view["lag"]) or ("none" if view["commit"] else "-"),
         _coverage(view["coverage"]),
-        ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in (view["counts"] or {}).items()),
+        _holds(view["counts"] or {}),
     )
+
+
+def _holds(counts: JsonObject) -> str:
+    """What a view holds, in short: `units:L1` and the like are added up, languages are counted."""
+    sums: dict[str, int] = {}
+    for name, count in counts.items():
+        group, _, member = name.partition(":")
+        if group == "language":
+            sums["languages"] = sums.get("languages", 0) + 1
+        elif not (member and group == "skip"):  # skips have a line of their own
+            sums[group] = sums.get(group, 0) + count
+    return ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in sums.items() if count)
 
 
 def _coverage(coverage: JsonObject | None) -> str:

@@ -44,7 +44,8 @@ def _render(result: JsonObject, style: Style) -> Iterator[str]:
     verdict = style("green", "equal") if result["equal"] else style("red", "DIFFERENT")
     yield f"{verdict}: commit {short(result['commit'])}, generation {result['generation']}"
     for name, view in result["views"].items():
-        yield f"{name}: {'equal' if view['equal'] else 'DIFFERENT'}, {view['compared']} compared"
+        compared = ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in view["compared"].items())
+        yield f"{name}: {'equal' if view['equal'] else 'DIFFERENT'}; compared {compared or 'nothing'}"
         named, count = view["differences"], view.get("count", len(view["differences"]))
         yield from (f"  {_difference(each)}" for each in named[:_SHOWN])
         if count > len(named[:_SHOWN]):

@@ -1,0 +1,93 @@
+"""Running `nibd` as a person does: a process, its output, its exit status, in a home of its own.
+
+home = Home(tmp_path)                  # no dense view, so that a daemon is light
+home.nibd("init", repo.path)           # a Done; fails the test unless the status is the one expected
+home.json("status", repo.path)         # the document that --json prints
+home.close()                           # ends the daemon, if one runs
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Argument = str | bytes | Path
+PROGRAM = (sys.executable, "-m", "nibd.daemon.cli")
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command that has ended."""
+
+    status: int
+    out: str
+    err: str
+
+
+class Home:
+    """The folders and the environment of one user."""
+
+    def __init__(self, folder: Path, settings: str = "[dense]\nenabled = false\n") -> None:
+        self.folder = folder
+        self._runtime = tempfile.TemporaryDirectory(prefix="nibd-")  # short, as a socket's path has to be
+        self.config = folder / "config" / "nibd" / "config.toml"
+        self.config.parent.mkdir(parents=True)
+        self.config.write_text(settings)
+        gitconfig = folder / "gitconfig"
+        gitconfig.write_text("[user]\n\tname = Test\n\temail = test@example.org\n")
+        self.environment = {
+            **os.environ,
+            "HOME": str(folder),
+            "XDG_CONFIG_HOME": str(folder / "config"),
+            "XDG_STATE_HOME": str(folder / "state"),
+            "XDG_CACHE_HOME": str(folder / "cache"),
+            "XDG_RUNTIME_DIR": self._runtime.name,
+            "GIT_CONFIG_GLOBAL": str(gitconfig),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "COLUMNS": "80",
+        }
+        for name in ("DBUS_SESSION_BUS_ADDRESS", "NO_COLOR", "FORCE_COLOR"):
+            self.environment.pop(name, None)
+
+    @property
+    def socket(self) -> Path:
+        return Path(self._runtime.name) / "nibd" / "nibd.sock"
+
+    @property
+    def state(self) -> Path:
+        return self.folder / "state" / "nibd"
+
+    def start(self, *arguments: Argument, cwd: Path | None = None, **options: Any) -> subprocess.Popen[bytes]:
+        """A command that runs on; its streams are pipes unless `options` say otherwise."""
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        command = [os.fsencode(each) for each in (*PROGRAM, *arguments)]
+        return subprocess.Popen(command, cwd=cwd or self.folder, env=self.environment, **{**pipes, **options})
+
+    def nibd(self, *arguments: Argument, cwd: Path | None = None, status: int | None = 0) -> Done:
+        """Run a command to its end; `status` is the exit status expected, `None` for any."""
+        process = self.start(*arguments, cwd=cwd)
+        out, err = (text.decode("utf-8", "surrogateescape") for text in process.communicate(timeout=120))
+        done = Done(process.returncode, out, err)
+        assert status is None or done.status == status, done
+        assert "Traceback" not in done.err, done
+        return done
+
+    def json(self, *arguments: Argument, cwd: Path | None = None, status: int | None = 0) -> Any:
+        """The one document that a command prints with --json."""
+        return json.loads(self.nibd(*arguments, "--json", cwd=cwd, status=status).out)
+
+    def close(self) -> None:
+        done = self.nibd("stop", status=None)
+        if done.status != 0:
+            with suppress(ProcessLookupError, ValueError, FileNotFoundError):
+                os.kill(int((self.state / "daemon.lock").read_text()), signal.SIGKILL)
+        self._runtime.cleanup()
+        assert done.status == 0, done

@@ -1,0 +1,311 @@
+"""What commands print for people, from answers as the protocol has them."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+
+from nibd.daemon.commands._answers import render, render_outline, warnings
+from nibd.daemon.commands._daemon import expect
+from nibd.daemon.commands._failures import CommandError
+from nibd.daemon.commands._output import Style, emit_json, keep_bytes, style_of, visible, visible_line
+from nibd.daemon.commands._status_text import has_failed
+from nibd.daemon.commands._status_text import render as render_status
+from nibd.daemon.commands.status import significant
+from nibd.daemon.commands.verify import _render as render_verify
+from nibd.daemon.commands.wait import is_settled, outcome_text
+
+PLAIN = Style(False)
+OLD, NEW = "a" * 40, "b" * 40
+
+
+def view(**changed: Any) -> dict[str, Any]:
+    return {
+        "state": "ready",
+        "assurance": "exact",
+        "commit": OLD,
+        "lag": {"commits": 0, "seconds": 0.0},
+        "coverage": {"done": 3, "of": 3},
+        "reason": None,
+        "counts": {"files": 3, "units:L0": 3, "units:L2": 4, "language:go": 1, "skip:binary": 1, "dead": 0},
+        "capabilities": {},
+    } | changed
+
+
+def hit(**changed: Any) -> dict[str, Any]:
+    return {
+        "path": "src/app.py",
+        "start_line": 3,
+        "end_line": 9,
+        "kind": "function",
+        "name": "run",
+        "score": 12.345678,
+        "snippet": "def run():\n    return 1\n",
+        "edited": False,
+    } | changed
+
+
+def answer(**changed: Any) -> dict[str, Any]:
+    return {
+        "snapshot": {"commit": OLD, "tree": "t", "generation": 4},
+        "views": {"lexical": view(used=True)},
+        "head": {"commit": OLD},
+        "hits": [hit()],
+    } | changed
+
+
+def status(**changed: Any) -> dict[str, Any]:
+    return {
+        "checkout": "c",
+        "repository": "app-1",
+        "path": "/home/ann/app",
+        "head": {"commit": OLD, "tree": "t", "branch": "main"},
+        "error": None,
+        "snapshot": {"commit": OLD, "tree": "t", "generation": 4, "published_at": 1.0},
+        "views": {"lexical": view(), "structural": view(), "dense": view(state="absent", reason="off")},
+        "files": {"indexed": 3, "total": 5},
+        "skipped": {"too_large": 2},
+        "notes": [],
+        "work": {"running": [], "waiting": []},
+        "statistics": {"repairs": 7},
+    } | changed
+
+
+def test_a_fresh_answer_is_a_header_and_its_hits() -> None:
+    assert render(answer(), PLAIN) == (
+        "commit aaaaaaaaaa; lexical exact\n"
+        "\n"
+        "src/app.py:3-9 function run  12.35\n"
+        "    def run():\n"
+        "        return 1"
+    )
+
+
+def test_nothing_found_is_said() -> None:
+    assert render(answer(hits=[]), PLAIN).splitlines()[-1] == "nothing found"
+    assert render_outline(answer(hits=[]), PLAIN).splitlines()[-1] == "nothing found"
+
+
+def test_a_stale_answer_says_so_loudly_and_by_how_much() -> None:
+    behind = view(used=True, lag={"commits": 2, "seconds": 75.0})
+    stale = answer(head={"commit": NEW}, views={"lexical": behind})
+
+    assert list(warnings(stale)) == ["STALE: this is aaaaaaaaaa, HEAD is bbbbbbbbbb (2 commits, 75 s behind)"]
+    assert "\x1b[1;33m! STALE" in render(stale, Style(True))
+
+
+def test_a_lag_that_is_unknown_is_still_stale() -> None:
+    unknown = answer(head={"commit": None}, views={"lexical": view(used=True, lag=None)})
+
+    assert list(warnings(unknown)) == ["STALE: this is aaaaaaaaaa, HEAD is -"]
+
+
+@pytest.mark.parametrize(
+    ("views", "said"),
+    [
+        (
+            {
+                "lexical": view(
+                    used=True, assurance="partial", coverage={"done": 1, "of": 3}, reason="first build"
+                )
+            },
+            "PARTIAL: the lexical view holds 1 of 3: first build",
+        ),
+        (
+            {"lexical": view(used=True), "dense": view(used=False, state="building", reason="warming")},
+            "WITHOUT the dense view: warming",
+        ),
+        (
+            {"lexical": view(used=True, state="failed", coverage=None)},
+            "PARTIAL: the lexical view is failed",
+        ),
+    ],
+)
+def test_what_an_answer_lacks_is_said(views: dict[str, Any], said: str) -> None:
+    assert list(warnings(answer(views=views))) == [said]
+
+
+def test_edited_files_are_named_once_and_marked_at_the_hit() -> None:
+    edited = answer(hits=[hit(edited=True), hit(start_line=20, edited=True), hit(path="b.py", edited=None)])
+
+    assert list(warnings(edited)) == ["EDITED in the work tree since: src/app.py"]
+    assert render(edited, PLAIN).count("  edited") == 2
+
+
+def test_long_snippets_are_cut_and_missing_ones_are_left_out() -> None:
+    long = "".join(f"line {number}\n" for number in range(40))
+    text = render(answer(hits=[hit(snippet=long), hit(snippet=None, score=None, name="")]), PLAIN)
+
+    assert "… 28 lines more" in text
+    assert text.endswith("src/app.py:3-9 function")
+
+
+def test_nothing_of_a_repository_can_steer_the_terminal() -> None:
+    hostile = hit(path="a\x1b]0;owned\x07.py", name="x\x9b2J", snippet="\x1b[31mred\x7f\n\tok é 漢\n")
+    text = render(answer(hits=[hostile]), PLAIN)
+
+    assert not any((ord(c) < 32 and c not in "\n\t") or 0x7F <= ord(c) < 0xA0 for c in text)
+    assert "\\x1b[31mred\\x7f" in text
+    assert "\tok é 漢" in text
+    assert visible_line("a\nb") == "a\\nb"
+    assert visible("plain") == "plain"
+
+
+def test_an_outline_is_indented_by_what_encloses() -> None:
+    hits = [
+        hit(kind="file", name="", parent=None, start_line=1, end_line=30),
+        hit(kind="class", name="A", parent=0),
+        hit(kind="method", name="A.run", parent=1),
+        hit(kind="function", name="run", parent=0),
+    ]
+
+    assert render_outline(answer(hits=hits), PLAIN).splitlines()[1:] == [
+        "file  1-30",
+        "  class A  3-9",
+        "    method A.run  3-9",
+        "  function run  3-9",
+    ]
+
+
+def test_a_status_shows_each_view_on_a_line() -> None:
+    lines = render_status(status(), PLAIN, None).splitlines()
+
+    assert lines[0] == "/home/ann/app on main at aaaaaaaaaa, published aaaaaaaaaa"
+    assert lines[2].split() == ["view", "state", "assurance", "commit", "lag", "coverage", "holds"]
+    assert lines[3].split(maxsplit=8)[-1] == "3 files, 7 units, 1 languages"
+    assert "dense: off" in lines
+    assert lines[-1] == "files: 3 of 5 indexed; skipped: 2 too large"
+
+
+def test_a_status_fits_a_narrow_terminal() -> None:
+    text = render_status(status(), PLAIN, 40)
+
+    table = text.split("\n\n")[1].splitlines()
+    assert table[0] == "lexical"
+    assert all(len(line) <= 40 for line in table)
+    assert "  coverage 3 of 3" in table
+
+
+def test_a_status_shows_work_trouble_and_notes() -> None:
+    running = {"repository": "app-1", "kind": "repair", "commit": NEW}
+    progress = {"stage": "facts", "done": 30, "total": 92}
+    text = render_status(
+        status(
+            error="disk full",
+            notes=[".nibd.toml asks for more"],
+            work={
+                "running": [
+                    running | {"progress": progress},
+                    {"repository": None, "kind": "embed", "commit": None, "progress": None},
+                ],
+                "waiting": [running | {"repository": "lib-2"}],
+            },
+        ),
+        PLAIN,
+        None,
+    )
+
+    assert "running: repair bbbbbbbbbb: facts 30 of 92\n" in text
+    assert "running: embed\n" in text
+    assert "waiting: lib-2 repair bbbbbbbbbb\n" in text
+    assert "error: disk full\n" in text
+    assert text.endswith("note: .nibd.toml asks for more")
+
+
+def test_a_status_before_the_first_commit_or_snapshot_can_be_shown() -> None:
+    empty = view(state="building", assurance=None, commit=None, lag=None, coverage=None, counts=None)
+    unborn = status(
+        head={"commit": None, "tree": None, "branch": "main"},
+        snapshot=None,
+        views={"lexical": empty},
+        files=None,
+        skipped=None,
+    )
+    text = render_status(unborn, PLAIN, None)
+
+    assert "on main without a commit, nothing published yet" in text
+    assert "files: not counted yet" in text
+
+
+def test_a_failed_view_or_an_error_is_trouble_and_an_absent_view_is_not() -> None:
+    assert not has_failed(status())
+    assert has_failed(status(error="HEAD can't be read"))
+    assert has_failed(status(views={"lexical": view(state="failed", reason="crashed")}))
+
+
+def test_the_passing_of_time_is_no_change() -> None:
+    before, after = status(), status(statistics={"repairs": 8})
+    after["views"]["lexical"]["lag"]["seconds"] = 12.5
+
+    assert significant(before) == significant(after)
+    assert after["statistics"], "the document itself is left as it was"
+    after["views"]["lexical"]["lag"]["commits"] = 1
+    assert significant(before) != significant(after)
+
+
+def test_waiting_says_how_it_ended() -> None:
+    late = status(views={"lexical": view(reason="being indexed"), "dense": view(reason="being indexed")})
+
+    assert outcome_text({"published": True, "status": status()}) == "published aaaaaaaaaa"
+    assert outcome_text({"published": False, "status": late}) == "not published aaaaaaaaaa: being indexed"
+    unborn = {"published": False, "status": status(head={"commit": None, "tree": None, "branch": "main"})}
+    assert is_settled(unborn)
+    assert "nothing is committed yet" in outcome_text(unborn)
+
+
+def test_verify_names_the_first_differences_and_counts_the_rest() -> None:
+    differs = {"equal": False, "compared": {"files": 9}, "differences": ["a.py: 3 units"], "count": 5}
+    result = {
+        "equal": False,
+        "commit": OLD,
+        "generation": 4,
+        "views": {"lexical": differs, "structural": {"equal": True, "compared": {}, "differences": []}},
+    }
+
+    assert list(render_verify(result, PLAIN)) == [
+        "DIFFERENT: commit aaaaaaaaaa, generation 4",
+        "lexical: DIFFERENT; compared 9 files",
+        "  a.py: 3 units",
+        "  … 4 more",
+        "structural: equal; compared nothing",
+    ]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert style_of(Terminal())("red", "x") == "\x1b[31mx\x1b[0m"
+    assert style_of(io.StringIO())("red", "x") == "x"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert style_of(Terminal())("red", "x") == "x"
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "dumb")
+    assert style_of(Terminal())("red", "x") == "x"
+
+
+def test_any_path_can_be_printed_whatever_the_encoding() -> None:
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii")
+    keep_bytes(stream)
+    stream.write("caf\udce9 é 漢\n")
+    stream.flush()
+
+    assert raw.getvalue() == b"caf\xe9 \\xe9 \\u6f22\n"
+
+
+def test_json_carries_paths_that_are_not_utf8(capsys: pytest.CaptureFixture[str]) -> None:
+    emit_json({"path": "caf\udce9"})
+    assert json.loads(capsys.readouterr().out) == {"path": "caf\udce9"}
+
+
+def test_an_answer_that_is_no_object_is_a_defect() -> None:
+    with pytest.raises(CommandError, match="instead of an object"):
+        expect([1])
