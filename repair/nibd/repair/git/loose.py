@@ -43,11 +43,14 @@ def object_folders(common_dir: Path) -> tuple[str, ...]:
 
 
 def is_loose(folder: str, oid: str) -> bool:
-    return os.path.lexists(f"{folder}/{oid[:2]}/{oid[2:]}")
+    # Most objects are packed: this answers without the cost of an exception.
+    return os.access(f"{folder}/{oid[:2]}/{oid[2:]}", os.F_OK)
 
 
 def read_loose(folder: str, oid: str) -> RawObject | Absence:
     """The object, checked against its (SHA-1) id; `MISSING` when no such file is there."""
+    if not is_loose(folder, oid):
+        return Absence.MISSING
     try:
         with open(f"{folder}/{oid[:2]}/{oid[2:]}", "rb") as file:  # noqa: PTH123 - on a hot path
             packed = file.read()
@@ -69,6 +72,8 @@ def read_loose(folder: str, oid: str) -> RawObject | Absence:
 
 def loose_header(folder: str, oid: str) -> Header | Absence:
     """The object's header, from the file's first bytes."""
+    if not is_loose(folder, oid):
+        return Absence.MISSING
     try:
         with open(f"{folder}/{oid[:2]}/{oid[2:]}", "rb") as file:  # noqa: PTH123 - on a hot path
             start = file.read(_CHUNK_BYTES)
