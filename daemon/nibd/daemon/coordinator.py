@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -117,6 +117,7 @@ class Coordinator:
         self._log = log
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._stopping = False
         self.on_registered: Callable[[], None] = lambda: None
         self.watch_failure: str | None = None
 
@@ -131,6 +132,7 @@ class Coordinator:
 
     async def stop(self) -> None:
         """End the children; an unfinished job is begun again by the next daemon."""
+        self._stopping = True
         for running in self.running.values():
             running.unwanted.set()
         await asyncio.gather(self.embedding.stop(), *(child.stop() for child in self.lanes.values()))
@@ -401,7 +403,10 @@ class Coordinator:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    def _spawn(self, coroutine: Awaitable[Any]) -> None:
+    def _spawn(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        if self._stopping:
+            coroutine.close()
+            return
         task = asyncio.ensure_future(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._done)

@@ -1,0 +1,71 @@
+"""A method's parameters are taken by name and type, and nothing is overlooked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nibd.daemon.parameters import Parameters
+from nibd.ipc.messages import ErrorCode, RpcError
+from nibd.stores.types import Level
+
+
+def test_what_is_given_is_taken() -> None:
+    given = Parameters(
+        {"path": "/tmp/../tmp", "query": "x", "k": 5, "level": "L2", "at": "a" * 40, "views": ["lexical"]}
+    )
+    assert given.path("path") == Path("/tmp").resolve()
+    assert given.text("query") == "x"
+    assert given.integer("k", 10, 1, 100) == 5
+    assert given.level("level") is Level.CALLABLE
+    assert given.commit("at") == "a" * 40
+    assert given.choices("views", ["lexical", "dense"]) == ["lexical"]
+    given.done()
+
+
+def test_what_is_not_given_has_its_default() -> None:
+    given = Parameters({})
+    assert given.integer("k", 10, 1, 100) == 10
+    assert given.level("level") is None
+    assert given.commit("at") is None
+    assert given.choice("plan", ["lexical"], "lexical") == "lexical"
+    assert given.choices("views", ["lexical", "dense"]) == ["lexical", "dense"]
+    assert given.number("timeout_s", 2.0) == 2.0
+    given.done()
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "value"),
+    [
+        ("path", (), None),
+        ("path", (), "relative"),
+        ("path", (), "/a\0b"),
+        ("text", (), "  "),
+        ("text", (), 5),
+        ("text", (), "x" * 200_001),
+        ("integer", (10, 1, 100), 0),
+        ("integer", (10, 1, 100), True),
+        ("integer", (10, 1, 100), "5"),
+        ("level", (), "L3"),
+        ("level", (), 1),
+        ("commit", (), "abc"),
+        ("commit", (), "A" * 40),
+        ("choice", (["a", "b"], None), "c"),
+        ("choices", (["a", "b"],), []),
+        ("choices", (["a", "b"],), [{}]),
+        ("number", (1.0,), -1),
+        ("number", (1.0,), float("inf")),
+    ],
+)
+def test_a_bad_value_is_refused_by_name(method: str, arguments: tuple[Any, ...], value: Any) -> None:
+    with pytest.raises(RpcError, match=r"^it: ") as raised:
+        getattr(Parameters({"it": value}), method)("it", *arguments)
+    assert raised.value.code == ErrorCode.INVALID_PARAMS
+
+
+def test_a_misspelt_parameter_is_not_ignored() -> None:
+    given = Parameters({"qeury": "x"})
+    with pytest.raises(RpcError, match="qeury"):
+        given.done()
