@@ -65,11 +65,14 @@ class SpoolJob:
         self._done = 0
         self._began = self._reported = time.monotonic()
 
+    @property
+    def ending(self) -> bool:
+        """It was stopped or cancelled: the next step ends it."""
+        return self.stopped or self.request.cancelled.is_set()
+
     def step(self) -> bool:
         """Do one pass and store it; whether there may be another."""
-        if self.request.cancelled.is_set():
-            self.stopped = True
-        if self.stopped:
+        if self.ending:
             return False
         count = next(self._passes, 0)
         self._done += count
@@ -191,6 +194,8 @@ class EmbedderProcess:
 
     def _run(self, request: ChildRequest) -> None:
         embedder = self._embedder()
+        if self._job is not None and self._job.ending:
+            self._work()
         if self._job is not None:
             raise RpcError(ErrorCode.BUSY, "a spool is being drained")
         profile = ProfileId(str(request.params["profile"]))

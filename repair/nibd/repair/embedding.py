@@ -2,8 +2,10 @@
 
 `SentenceTransformer.encode` pads a batch to its longest text, so a vector's last bits depend on the
 batch's other texts. Here every text goes through the model in a shape that its own length decides
-(`nibd.repair.embedding_shapes`). Thread count does not matter: the tests hold that one and two threads
-give equal bits. What does is in the profile (`nibd.repair.embedding_profile`).
+(`nibd.repair.embedding_shapes`). And every pass runs on one thread: libraries that share a product among
+threads cut it at places that depend on their number (a dense layer's rows differed in their last bits
+between one thread and two). `threads` passes run side by side instead, which can change nothing. What does
+matter is in the profile (`nibd.repair.embedding_profile`).
 
 Documents and queries are separate: they may have different prompts, and a query goes alone, in one row,
 since it has to be quick. Both are pure functions of the text and the profile.
@@ -14,7 +16,9 @@ torch and sentence-transformers take seconds and 800 MB: only the embedder proce
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Literal
 
@@ -43,10 +47,13 @@ _PROMPTS: dict[Role, tuple[str, ...]] = {"document": ("document", "passage", "co
 
 
 class Embedder:
-    """A loaded model. One thread at a time. Made by `load`."""
+    """A loaded model. Called from one thread, whose own work it adds to its `threads`. Made by `load`."""
 
-    def __init__(self, model: Any, how: Runtime) -> None:
+    def __init__(self, model: Any, how: Runtime, threads: int) -> None:
         self._model = model
+        self._threads = threads
+        self._pool = ThreadPoolExecutor(threads, "embedding", initializer=_compute_on_one_thread)
+        _compute_on_one_thread()
         self._runtime = how
         self._tokenizer = _padding_tokenizer(model)
         self._max_length = min(model.max_seq_length or MAX_LENGTH, MAX_LENGTH)
@@ -72,7 +79,6 @@ class Embedder:
             raise EmbeddingError(
                 f"torch runs {found} kernels where {wanted} are expected: unset ATEN_CPU_CAPABILITY"
             )
-        torch.set_num_threads(threads)
         transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         try:
             loaded = sentence_transformers.SentenceTransformer(
@@ -85,7 +91,7 @@ class Embedder:
         loaded.eval().float()
         if how.precision == "bf16":
             _to_bfloat16(loaded)
-        return Embedder(loaded, how)
+        return Embedder(loaded, how, threads)
 
     @property
     def profile(self) -> ProfileId:
@@ -106,15 +112,28 @@ class Embedder:
     def passes(self, texts: Sequence[str]) -> Iterator[tuple[tuple[int, ...], Floats]]:
         """The same, one pass at a time: indices into `texts` and their vectors. The shortest come first.
 
-        Between two passes the caller may store what it has, stop, or embed a query.
+        Between two passes the caller may store what it has, stop, or embed a query; the next ones are
+        already at work.
         """
-        yield from self._passes(self._prompted(texts, "document"), "document", self._runtime.several_rows)
+        inputs = self._inputs(self._prompted(texts, "document"), self._runtime.several_rows)
+        ahead: deque[tuple[tuple[int, ...], Future[Floats]]] = deque()
+        try:
+            for indices, features in inputs:
+                ahead.append((indices, self._pool.submit(self._forward, features, "document")))
+                if len(ahead) > self._threads:
+                    yield _finished(ahead.popleft())
+            while ahead:
+                yield _finished(ahead.popleft())
+        finally:
+            for _, future in ahead:
+                future.cancel()
 
     def embed_queries(self, texts: Sequence[str]) -> Floats:
         """The vectors of queries, one a row, of length 1; each goes alone, about 10 ms."""
-        found = self._passes(self._prompted(texts, "query"), "query", several_rows=False)
-        by_text = {indices[0]: vectors[0] for indices, vectors in found}
-        return np.stack([by_text[i] for i in range(len(texts))])
+        found: dict[int, Floats] = {}
+        for indices, features in self._inputs(self._prompted(texts, "query"), several_rows=False):
+            found[indices[0]] = self._forward(features, "query")[0]
+        return np.stack([found[i] for i in range(len(texts))])
 
     def _prompted(self, texts: Sequence[str], role: Role) -> list[str]:
         prompts = self._model.prompts or {}
@@ -123,18 +142,19 @@ class Embedder:
             prompt = prompts.get(self._model.default_prompt_name) or ""
         return [prompt + text for text in texts]
 
-    def _passes(
-        self, texts: Sequence[str], role: Role, several_rows: bool
-    ) -> Iterator[tuple[tuple[int, ...], Floats]]:
+    def _inputs(
+        self, texts: Sequence[str], several_rows: bool
+    ) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
+        """What goes through the model in each pass. By the calling thread: tokenizers bear only one."""
         if not texts:
             return
         if self._tokenizer is None:
             for index, text in enumerate(texts):
-                yield (index,), self._forward(_preprocessed(self._model, text), role)
+                yield (index,), _preprocessed(self._model, text)
             return
         tokens = self._tokenizer(list(texts), truncation=True, max_length=self._max_length)
         for batch in batches([len(ids) for ids in tokens["input_ids"]], several_rows):
-            yield batch.texts, self._forward(self._features(tokens, batch), role)[: len(batch.texts)]
+            yield batch.texts, self._features(tokens, batch)
 
     def _features(self, tokens: Any, batch: Batch) -> dict[str, Any]:
         """The batch padded to its shape; empty places hold copies of its first text."""
@@ -155,6 +175,19 @@ class Embedder:
             output = self._model(features, task=role)["sentence_embedding"].float()
             vectors: Floats = torch.nn.functional.normalize(output, dim=1).numpy()
         return vectors
+
+
+def _finished(work: tuple[tuple[int, ...], Future[Floats]]) -> tuple[tuple[int, ...], Floats]:
+    """Without the rows that fill up the shape."""
+    indices, future = work
+    return indices, future.result()[: len(indices)]
+
+
+def _compute_on_one_thread() -> None:
+    """For the calling thread: OpenMP keeps the number by thread."""
+    import torch  # noqa: PLC0415 - loaded long since; see the module
+
+    torch.set_num_threads(1)
 
 
 def _padding_tokenizer(model: Any) -> Any | None:

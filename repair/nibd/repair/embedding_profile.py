@@ -45,7 +45,7 @@ BATCHED_ARCHITECTURES = frozenset(
     {"albert", "bert", "camembert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta"}
 )
 """Encoders that compute each row of a batch by itself. Others (a mixture of experts, say, sends tokens of
-all rows through one product) go one text at a time, which is exact whatever they do."""
+all rows through one product) go one text a pass, which is exact whatever they do."""
 
 _NOT_CONTENT = re.compile(r"(^|/)(\.|README|onnx/|openvino/)|\.(md|onnx|h5|ot|msgpack|tflite|png)$")
 _CPU_KEYS = {"vendor_id", "cpu family", "model", "CPU implementer", "CPU part", "CPU variant", "cache size"}
@@ -97,7 +97,7 @@ def runtime(
     _refuse_foreign_code(folder)
     if str(model) == DEFAULT_MODEL:
         _check_default_weights(folder)
-    several_rows = _architecture(folder) in BATCHED_ARCHITECTURES
+    several_rows = _computes_rows_apart(folder)
     processor = _processor()
     precision = precision or _precision(processor["flags"], several_rows)
     content = {
@@ -211,6 +211,13 @@ def _modules(folder: Path) -> list[dict[str, Any]]:
     if not found and not (folder / "config.json").exists():
         raise EmbeddingError(f"{folder} holds no model: it has neither modules.json nor config.json")
     return found
+
+
+def _computes_rows_apart(folder: Path) -> bool:
+    """An encoder that is known to, and behind it nothing that multiplies a matrix of few rows, where a
+    row's place may decide its kernel."""
+    behind = {str(module.get("type", "")).rpartition(".")[2] for module in _modules(folder)[1:]}
+    return behind <= {"Pooling", "Normalize"} and _architecture(folder) in BATCHED_ARCHITECTURES
 
 
 def _architecture(folder: Path) -> str | None:

@@ -5,7 +5,7 @@ multiplied. So there are few shapes, and a text's own length alone decides which
 is padded to the next of `LENGTHS`, and it goes with as many rows as make about `BATCH_TOKENS` tokens,
 empty places filled with copies. In a shape that is always the same a row's result depends on that row only.
 
-About the same number of tokens in each pass also makes passes equally long (about 40 ms on two cores): a
+About the same number of tokens in each pass also makes passes equally long (some 50 ms): a
 query that comes in waits for one of them at most, and an ordinary commit of three functions takes three.
 """
 
