@@ -1,0 +1,11 @@
+before() {
+  echo before
+}
+
+unclosed() {
+  if true; then
+    echo x
+
+after() {
+  echo after
+}

@@ -1,0 +1,8 @@
+first() {
+  echo 1
+}
+
+# Second.
+second() {
+  echo 2
+}

@@ -1,0 +1,4 @@
+module org.example {
+  requires transitive java.sql;
+  exports org.example.api;
+}

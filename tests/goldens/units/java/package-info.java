@@ -1,0 +1,5 @@
+/** Documents the package. */
+@ParametersAreNonnullByDefault
+package org.example;
+
+import javax.annotation.ParametersAreNonnullByDefault;
