@@ -1,0 +1,110 @@
+"""A real daemon in the test's own home: start it, ask it, stop or kill it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from nibd.ipc.client import Client, DaemonUnavailable
+from nibd.ipc.messages import Json
+from waiting import wait_until
+
+READY_S = 60.0
+CALL_S = 120.0
+
+
+class Daemon:
+    """One daemon process. The environment is the test's (see `isolated_home`)."""
+
+    def __init__(self, environment: dict[str, str] | None = None) -> None:
+        self.environment = {**os.environ, **(environment or {})}
+        self.socket = Path(self.environment["XDG_RUNTIME_DIR"]) / "nibd" / "nibd.sock"
+        self.cache = Path(self.environment["XDG_CACHE_HOME"]) / "nibd"
+        self.log = Path(self.environment["XDG_STATE_HOME"]) / "nibd" / "log" / "nibd.log"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "nibd.daemon.main"],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        wait_until(self._answers, READY_S, "the daemon to answer")
+
+    def _answers(self) -> bool:
+        assert self.process is not None
+        if self.process.poll() is not None:
+            assert self.process.stderr is not None
+            raise AssertionError(f"the daemon ended: {self.process.stderr.read().decode()}")
+        try:
+            self.call("hello")
+        except DaemonUnavailable:
+            return False
+        return True
+
+    def call(self, method: str, **params: Json) -> Any:
+        with Client(self.socket, CALL_S) as client:
+            return client.call(method, params, timeout_s=CALL_S)
+
+    def add(self, work_tree: Path) -> Any:
+        return self.call("repository.add", path=str(work_tree))
+
+    def published(self, work_tree: Path, view: str | None = None) -> Any:
+        """Wait until HEAD is published; the status then."""
+        chosen = {"view": view} if view else {}
+        answer = self.call("wait", path=str(work_tree), timeout_s=CALL_S - 20, **chosen)
+        assert answer["published"], (answer["status"], self.tail())
+        return answer["status"]
+
+    def pid_of(self, process: str) -> int | None:
+        """`daemon`, `indexer_repair`, `indexer_build` or `embedder`, as `doctor` shows it."""
+        pid: int | None = self.call("doctor")["processes"][process]["pid"]
+        return pid
+
+    def stop(self) -> int:
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self._ended()
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self._ended()
+
+    def _ended(self) -> int:
+        assert self.process is not None
+        code = self.process.wait(60)
+        if self.process.stderr:
+            self.process.stderr.close()
+        return code
+
+    def tail(self) -> str:
+        return self.log.read_text()[-3000:] if self.log.exists() else "no log"
+
+
+@contextmanager
+def running(environment: dict[str, str] | None = None) -> Iterator[Daemon]:
+    daemon = Daemon(environment)
+    daemon.start()
+    try:
+        yield daemon
+    finally:
+        if daemon.process and daemon.process.poll() is None:
+            daemon.stop()
+
+
+NO_DENSE = "[dense]\nenabled = false\n"
+
+
+def configure(text: str) -> None:
+    """Write the user's settings file."""
+    path = Path(os.environ["XDG_CONFIG_HOME"]) / "nibd" / "config.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)

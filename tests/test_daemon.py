@@ -1,0 +1,186 @@
+"""The main job, for real: a HEAD that moves, by whatever means, is published and can be asked."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from daemon_world import NO_DENSE, Daemon, configure, running
+from gitrepo import Repo
+from nibd.ipc.messages import ErrorCode, RpcError
+from waiting import wait_until
+
+
+@pytest.fixture
+def daemon() -> Iterator[Daemon]:
+    configure(NO_DENSE)
+    with running() as started:
+        yield started
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    made = Repo(tmp_path / "repo")
+    made.write("a.py", "def alpha():\n    return 'first'\n")
+    made.commit("one")
+    return made
+
+
+def shows(daemon: Daemon, repo: Repo) -> str | None:
+    """The commit that is published, without asking the daemon to look: `list` would."""
+    status = daemon.call("status", path=str(repo.path))
+    snapshot = status["snapshot"]
+    return snapshot["commit"] if snapshot else None
+
+
+def test_a_registered_checkout_is_published_and_answers(daemon: Daemon, repo: Repo) -> None:
+    daemon.add(repo.path)
+    status = daemon.published(repo.path)
+    head = repo.git("rev-parse", "HEAD").strip()
+    assert status["head"]["commit"] == status["snapshot"]["commit"] == head
+    assert status["views"]["lexical"]["state"] == status["views"]["structural"]["state"] == "ready"
+    assert status["views"]["dense"]["state"] == "absent"
+    assert "settings" in status["views"]["dense"]["reason"]
+    answer = daemon.call("search", path=str(repo.path), query="alpha")
+    assert answer["snapshot"]["commit"] == head
+    hit = answer["hits"][0]
+    assert (hit["path"], hit["start_line"], hit["end_line"], hit["name"]) == ("a.py", 1, 2, "alpha")
+    assert hit["snippet"] == "def alpha():\n    return 'first'"
+    assert hit["edited"] is False
+
+
+def test_a_move_without_hooks_is_seen_by_the_watch(daemon: Daemon, repo: Repo) -> None:
+    daemon.add(repo.path)
+    daemon.published(repo.path)
+    first = repo.git("rev-parse", "HEAD").strip()
+    repo.write("a.py", "def beta():\n    pass\n")
+    second = repo.commit("two")
+    moved = daemon.call("doctor")["processes"]
+    assert moved["daemon"]["pid"]
+
+    def job_done() -> bool:
+        return f'"commit": "{second}"' in daemon.log.read_text() and '"job_done"' in daemon.log.read_text()
+
+    wait_until(job_done, what="the commit to be published without a question")
+    repo.git("reset", "--hard", "-q", first)
+    wait_until(lambda: daemon.log.read_text().count(f'"commit": "{first}"') >= 2, what="the reset to be seen")
+    assert daemon.call("symbols", path=str(repo.path), name="alpha")["hits"]
+
+
+def test_answers_say_when_the_work_tree_has_something_else(daemon: Daemon, repo: Repo) -> None:
+    daemon.add(repo.path)
+    daemon.published(repo.path)
+    repo.write("a.py", "def alpha():\n    return 'edited'\n")
+    hit = daemon.call("search", path=str(repo.path), query="alpha")["hits"][0]
+    assert hit["edited"] is True
+    assert "first" in hit["snippet"]
+
+
+def test_two_branches_in_linked_work_trees_each_show_their_own(
+    daemon: Daemon, repo: Repo, tmp_path: Path
+) -> None:
+    repo.git("branch", "other")
+    repo.write("b.py", "def only_on_main():\n    pass\n")
+    repo.commit("two")
+    linked = tmp_path / "linked"
+    repo.git("worktree", "add", "-q", str(linked), "other")
+    daemon.add(repo.path)
+    daemon.add(linked)
+    main_status, linked_status = daemon.published(repo.path), daemon.published(linked)
+    assert main_status["repository"] == linked_status["repository"]
+    assert main_status["checkout"] != linked_status["checkout"]
+    assert daemon.call("symbols", path=str(repo.path), name="only_on_main")["hits"]
+    assert not daemon.call("symbols", path=str(linked), name="only_on_main")["hits"]
+
+
+def test_an_unborn_branch_says_so_and_is_published_with_its_first_commit(
+    daemon: Daemon, tmp_path: Path
+) -> None:
+    repo = Repo(tmp_path / "new")
+    daemon.add(repo.path)
+    status = daemon.call("status", path=str(repo.path))
+    assert status["head"]["commit"] is None
+    assert status["snapshot"] is None
+    assert status["views"]["lexical"]["reason"] == "the branch has no commit yet"
+    assert daemon.call("wait", path=str(repo.path), timeout_s=30)["published"] is False
+    with pytest.raises(RpcError) as refused:
+        daemon.call("search", path=str(repo.path), query="x")
+    assert refused.value.code == ErrorCode.VIEW_NOT_READY
+    repo.write("a.py", "x = 1\n")
+    repo.commit("one")
+    assert daemon.published(repo.path)["files"] == {"indexed": 1, "total": 1}
+
+
+def test_an_earlier_commit_can_be_asked_for_while_it_is_kept(daemon: Daemon, repo: Repo) -> None:
+    daemon.add(repo.path)
+    daemon.published(repo.path)
+    first = repo.git("rev-parse", "HEAD").strip()
+    repo.write("a.py", "def beta():\n    pass\n")
+    repo.commit("two")
+    daemon.published(repo.path)
+    then = daemon.call("symbols", path=str(repo.path), name="alpha", at=first)
+    assert then["snapshot"]["commit"] == first
+    assert then["views"]["structural"]["lag"]["commits"] == 1
+    assert then["hits"]
+    with pytest.raises(RpcError) as refused:
+        daemon.call("symbols", path=str(repo.path), name="alpha", at="1" * 40)
+    assert refused.value.code == ErrorCode.UNPUBLISHED_COMMIT
+
+
+def test_questions_about_what_is_not_there_are_refused_with_what_to_do(
+    daemon: Daemon, repo: Repo, tmp_path: Path
+) -> None:
+    with pytest.raises(RpcError, match="nibd init") as unknown:
+        daemon.call("status", path=str(tmp_path))
+    assert unknown.value.code == ErrorCode.UNKNOWN_REPOSITORY
+    daemon.add(repo.path)
+    daemon.published(repo.path)
+    with pytest.raises(RpcError, match="settings") as absent:
+        daemon.call("search", path=str(repo.path), query="x", plan="dense")
+    assert absent.value.code == ErrorCode.VIEW_ABSENT
+    with pytest.raises(RpcError, match="not in the snapshot") as missing:
+        daemon.call("outline", path=str(repo.path / "nothing.py"))
+    assert missing.value.code == ErrorCode.NOT_FOUND
+    hybrid = daemon.call("search", path=str(repo.path), query="alpha", plan="hybrid")
+    assert hybrid["hits"]
+    assert hybrid["views"]["dense"]["used"] is False
+    assert "settings" in hybrid["views"]["dense"]["reason"]
+
+
+def test_a_repository_that_was_deleted_says_so_and_can_be_removed(daemon: Daemon, repo: Repo) -> None:
+    added = daemon.add(repo.path)
+    daemon.published(repo.path)
+    folder = daemon.cache / "repositories" / added["repository"]
+    assert folder.is_dir()
+    shutil.rmtree(repo.path)
+    status = daemon.call("status", path=str(repo.path))
+    assert "nibd remove" in status["error"]
+    assert daemon.call("repository.remove", path=str(repo.path))["removed"]
+    assert not folder.exists()
+    assert daemon.call("repository.list") == {"checkouts": []}
+
+
+def test_verify_finds_equality_and_names_a_difference(daemon: Daemon, repo: Repo) -> None:
+    repo.write("b.go", "package b\n\nfunc Beta() int { return 1 }\n")
+    repo.commit("two")
+    daemon.add(repo.path)
+    daemon.published(repo.path)
+    repo.write("a.py", "def alpha():\n    return 'second'\n\n\ndef gamma():\n    pass\n")
+    repo.commit("three")
+    status = daemon.published(repo.path)
+    verdict = daemon.call("verify", path=str(repo.path))
+    assert verdict["equal"]
+    assert verdict["commit"] == status["head"]["commit"]
+    assert verdict["views"]["structural"]["compared"]["files"] == 2
+
+    import sqlite3  # noqa: PLC0415 - to do the damage
+
+    structure = daemon.cache / "repositories" / status["repository"] / "structure.db"
+    with sqlite3.connect(structure) as database:
+        database.execute("UPDATE unit SET qualified = 'other', name = 'other' WHERE name = 'gamma'")
+    verdict = daemon.call("verify", path=str(repo.path))
+    assert not verdict["equal"]
+    assert "a.py: units differ at other" in verdict["views"]["structural"]["differences"][0]
