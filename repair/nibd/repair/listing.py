@@ -101,8 +101,8 @@ class ListingRepair:
 
     def _without_reading(self, entry: TreeEntry) -> FileVersion | None:
         """What an entry is, when that can be told without its content."""
-        reason = _BY_MODE.get(entry.mode) or self.rules.skip(entry.path)
-        if reason is None or self._is_indexed_anyway(reason):
+        reason = _BY_MODE.get(entry.mode) or self.rules.skip(entry.path, self.policy.indexed)
+        if reason is None:
             for known in self.stores.structure.known(
                 entry.path, entry.blob, entry.mode, self.policy.profile
             ):
@@ -113,11 +113,6 @@ class ListingRepair:
                 return None
             reason = Skip.TOO_LARGE
         return FileVersion(entry.path, entry.blob, entry.mode, "", reason)
-
-    def _is_indexed_anyway(self, reason: Skip) -> bool:
-        return (reason is Skip.GENERATED and self.policy.index_generated) or (
-            reason is Skip.VENDORED and self.policy.index_vendored
-        )
 
     def _store(self, files: list[FileVersion]) -> list[FileRow]:
         wanted = sorted(self.stores.structure.without_source(files, EXTRACTOR))

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 from nibd.repair.extract import EXTRACTOR_VERSION
 from nibd.stores.terms import TERMS_VERSION
-from nibd.stores.types import ProfileId
+from nibd.stores.types import ProfileId, Skip
 
 EXTRACTOR = f"{EXTRACTOR_VERSION};{TERMS_VERSION}"
 """Under which facts are kept: new grammars or another tokenizer make new facts."""
@@ -22,6 +22,13 @@ class Policy:
     index_generated: bool = False
     index_vendored: bool = False
     ignore: tuple[str, ...] = ()
+
+    @property
+    def indexed(self) -> frozenset[Skip]:
+        """Reasons of the rules for which nothing is left out after all."""
+        generated = {Skip.GENERATED} if self.index_generated else set()
+        vendored = {Skip.VENDORED} if self.index_vendored else set()
+        return frozenset(generated | vendored)
 
     @property
     def profile(self) -> ProfileId:

@@ -79,12 +79,13 @@ class Rules:
         files |= {entry.path: _parsed(source, entry) for entry in changes.come if is_rule_file(entry)}
         return Rules(files, self._extra)
 
-    def skip(self, path: RepoPath) -> Skip | None:
-        """Why the file at `path` is left out; `None` when it is not."""
+    def skip(self, path: RepoPath, indexed: frozenset[Skip] = frozenset()) -> Skip | None:
+        """Why the file at `path` is left out; `None` when it is not. Reasons in `indexed` don't count."""
         if self._ignores.ignores(path):
             return Skip.IGNORED
         values = self._attributes.of(path)
-        return next((skip for name, skip in _SKIPS.items() if _counts(values.get(name))), None)
+        found = (skip for name, skip in _SKIPS.items() if _counts(values.get(name)))
+        return next((skip for skip in found if skip not in indexed), None)
 
     @property
     def problems(self) -> tuple[RepoPath, ...]:
