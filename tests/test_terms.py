@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from nibd.stores.terms import MAX_TERM_CHARACTERS, MAX_TOKEN_CHARACTERS, count_terms, tokenize
 
 
