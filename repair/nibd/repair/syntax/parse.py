@@ -34,6 +34,8 @@ Captures = dict[str, list[Node]]
 
 def parse(spec: Spec, content: bytes) -> Tree | Skip:
     """Parse text of `spec`'s language; broken source gives a tree with error nodes in it."""
+    if any(content.count(text) > most for text, most in spec.at_most):
+        return Skip.TOO_DEEP
     parser = Parser(_language(spec.grammar))
     reports = 0
     deadline = time.thread_time() + MAX_PARSE_SECONDS

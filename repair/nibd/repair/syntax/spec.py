@@ -8,7 +8,7 @@ The query is tree-sitter's; its captures say what a node is:
 `@name` and any other name
     a text for the unit's naming, in the same match.
 `@body`
-    where the unit's header ends, in the same match. Without it the whole unit is header.
+    where the unit's header ends, in the same match or a wrapper's. Without it the whole unit is header.
 `@end`
     where the unit ends, when not where its node does, in the same match.
 `@inner`, `@outer`
@@ -67,6 +67,8 @@ class Naming:
     prefix: str
 
 
+Blanking = Callable[[bytes], bytes]
+"""From a text to one of equal length that is parsed in its stead, with what upsets the grammar blank."""
 NamingRule = Callable[[Match, Enclosing], Naming | None]
 ModulesRule = Callable[[Mapping[str, str]], Sequence[str]]
 """From the texts of an import's match to the modules it names; none: it is no import."""
@@ -79,12 +81,18 @@ def as_written(texts: Mapping[str, str]) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One language. `grammar` is its name in tree-sitter-language-pack."""
+    """One language. `grammar` is its name in tree-sitter-language-pack.
+
+    `at_most` says how often a text may occur, for a grammar whose scanner aborts the process when
+    what the text opens is nested too deeply. A file with more of it is `too_deep`.
+    """
 
     grammar: str
     query: str
     naming: NamingRule
     modules: ModulesRule = as_written
+    at_most: tuple[tuple[bytes, int], ...] = ()
+    blanking: Blanking | None = None
 
 
 def joined(prefix: str, separator: str, name: str) -> str:
