@@ -19,7 +19,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -59,6 +59,19 @@ T = TypeVar("T")
 _Content = tuple[str | None, int, bytes, str, str, bytes, bytes]
 
 
+@dataclass(frozen=True, slots=True)
+class EncodedFact:
+    """A row ready to be kept. Encoding takes longer than storing, so worker processes do it."""
+
+    blob: BlobId
+    language: str
+    content: _Content
+
+
+def encode(blob: BlobId, language: str, found: Facts | Skip) -> EncodedFact:
+    return EncodedFact(blob, language, _encode(found))
+
+
 @migrations()
 def m001_initial(db: Database) -> None:
     for statement in _SCHEMA:
@@ -85,6 +98,14 @@ class FactStore:
         """Open what another process writes. Raises `StoreError` when there is no such file."""
         return FactStore(open_reader(path), profile)
 
+    @property
+    def path(self) -> Path:
+        return self._db.path
+
+    @property
+    def profile(self) -> str:
+        return self._profile_name
+
     def close(self) -> None:
         self._db.close()
 
@@ -93,17 +114,20 @@ class FactStore:
 
         `items` may compute as it goes: it is read outside of the transactions.
         """
+        return self.put_encoded(encode(blob, language, found) for blob, language, found in items)
+
+    def put_encoded(self, items: Iterable[EncodedFact]) -> int:
+        """As `put_many`, for rows that another process encoded."""
         put = 0
         for batch in _batches(items, BATCH_ROWS):
-            rows = [(blob, language, _encode(found)) for blob, language, found in batch]
             with self._writing() as database:
                 profile = self._ensure_profile(database)
-                for blob, language, content in rows:
-                    values = (profile, bytes.fromhex(blob), language, *content)
-                    database.execute(_PUT, (*values, _checksum(content)))
-            for blob, language, _ in rows:
-                self._counts.drop((blob, language))
-            put += len(rows)
+                for row in batch:
+                    values = (profile, bytes.fromhex(row.blob), row.language, *row.content)
+                    database.execute(_PUT, (*values, _checksum(row.content)))
+            for row in batch:
+                self._counts.drop((row.blob, row.language))
+            put += len(batch)
         return put
 
     def missing(self, keys: Iterable[FactKey]) -> set[FactKey]:
