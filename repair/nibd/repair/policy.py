@@ -7,6 +7,8 @@ import json
 from dataclasses import asdict, dataclass
 
 from nibd.repair.extract import EXTRACTOR_VERSION
+from nibd.repair.rules import RULES_VERSION
+from nibd.stores.lexical import LEXICAL_VERSION
 from nibd.stores.terms import TERMS_VERSION
 from nibd.stores.types import ProfileId, Skip
 
@@ -33,5 +35,5 @@ class Policy:
     @property
     def profile(self) -> ProfileId:
         """Of the lexical and the structural view: both follow from facts and this policy."""
-        text = json.dumps([EXTRACTOR, asdict(self)], sort_keys=True)
+        text = json.dumps([EXTRACTOR, LEXICAL_VERSION, RULES_VERSION, asdict(self)], sort_keys=True)
         return ProfileId(hashlib.blake2b(text.encode(), digest_size=8).hexdigest())
