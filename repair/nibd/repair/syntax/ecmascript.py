@@ -3,8 +3,9 @@
 Functions and classes are units by their own name or by what they are bound to: a variable, a field,
 a property, an assignment (`Job.prototype.run = function` is `Job.run`, `module.exports.run` is
 `run`), `export default`. An object is a unit when it is bound to a name and has functions in it,
-so that they are `object.method`. A call is one when a function is made in it that is named by the
-variable: a component (`const Button = memo(() => …)`) or what is known to give its argument back.
+so that they are `object.method`. A bound call counts for the function or object in it when what it is
+bound to looks like a component (`const Button = memo(() => …)`) or its name says that it gives its
+argument back (`useCallback`), or makes something of it (`createSlice({…})`).
 Other function literals, callbacks above all, belong to what is around them; functions inside them
 are units.
 """
@@ -21,7 +22,8 @@ _DOTTED = re.compile(r"[\w$#]+(?:\.[\w$#]+)*")
 _EXPORTS = re.compile(r"(?:module\.)?exports")
 _SELF = re.compile(r"(?:(?:module\.)?exports|this)\.")
 _PROTOTYPE = re.compile(r"\.prototype(?=\.|$)")
-_COMPONENT = re.compile(r"[A-Z](?!\w*_)\w*[a-z]\w*|default")
+_COMPONENT = re.compile(r"[$_]*[A-Z](?!\w*_)\w*[a-z]\w*|default")
+_MAKERS = re.compile(r"(?:\$?create|define|make|extend|freeze|seal|assign|component)\w*", re.IGNORECASE)
 _WRAPPERS = {
     "memo", "forwardRef", "observer", "useCallback", "useEvent", "useEventCallback", "useMemoizedFn",
     "debounce", "throttle", "once",
@@ -130,14 +132,15 @@ def _named(
 
 def _counts(match: Match, enclosing: Enclosing, path: str) -> bool:
     """Whether a call that a function or an object is made in is a unit; all else is."""
-    callee = match.texts.get("callee")
-    if callee is None:
+    callee = match.texts.get("callee", "").rpartition(".")[2]
+    if not callee:
         return True
     if not _BINDERS & match.texts.keys():
         return False
     if match.kind == "object":
-        return enclosing.level != Level.CALLABLE
-    return callee.rpartition(".")[2] in _WRAPPERS or bool(_COMPONENT.fullmatch(path))
+        is_made = enclosing.level != Level.CALLABLE and bool(_MAKERS.fullmatch(callee))
+        return is_made or ("key" in match.texts and enclosing.kind == "object")
+    return callee in _WRAPPERS or bool(_COMPONENT.fullmatch(path))
 
 
 def _assigned(match: Match, enclosing: Enclosing) -> Naming | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
@@ -29,6 +29,7 @@ MAX_QUALIFIED_CHARACTERS = 1_000
 _MAX_IMPORT_BYTES = 16_384
 _LEVELS = {"scope": Level.SCOPE, "callable": Level.CALLABLE}
 _SPACE = b" \t\r\n\f\v"
+_NEWLINE = ord("\n")
 
 
 _Above = dict[int, tuple[int, bool]]
@@ -83,7 +84,8 @@ def file_unit(content: bytes) -> Unit:
 
 def read_syntax(content: bytes, spec: Spec) -> Syntax | Skip:
     """Find the units and imports of decoded text."""
-    tree = parse(spec, content)
+    parsed = spec.blanking(content) if spec.blanking else content
+    tree = parse(spec, parsed)
     if isinstance(tree, Skip):
         return tree
     found = matches(spec, tree)
@@ -91,8 +93,23 @@ def read_syntax(content: bytes, spec: Spec) -> Syntax | Skip:
         return found
     lines = _Lines(content)
     sorted_matches = _sort(found, content, lines, spec.modules)
+    if parsed != content:
+        sorted_matches.candidates = [
+            replace(each, start=_before_blanks(each.start, content, parsed))
+            for each in sorted_matches.candidates
+        ]
     units = _Builder(content, lines, spec, sorted_matches).build()
     return units if isinstance(units, Skip) else Syntax(tuple(units), tuple(sorted_matches.imports))
+
+
+def _before_blanks(start: int, content: bytes, parsed: bytes) -> int:
+    """Move a start up over what was blanked before it, on its line or the one above."""
+    at, newlines = start, 0
+    while at > 0 and parsed[at - 1] in _SPACE and newlines < 2:
+        at -= 1
+        newlines += content[at] == _NEWLINE
+        start = start if content[at] in _SPACE else at
+    return start
 
 
 def _sort(found: list[tuple[int, Captures]], content: bytes, lines: _Lines, modules: ModulesRule) -> _Sorted:
@@ -146,7 +163,9 @@ def _candidate(
     body = captures["body"][0].start_byte if "body" in captures else -1
     while outermost.id in wrappers:
         wrapper = wrappers[outermost.id]
-        texts = _texts(wrapper, {"inner", "outer"}, content) | texts
+        texts = _texts(wrapper, {"inner", "outer", "body"}, content) | texts
+        if body < 0 and "body" in wrapper:
+            body = wrapper["body"][0].start_byte
         outermost = wrapper["outer"][0]
     start, end = _trimmed(outermost, content)
     if "end" in captures:
