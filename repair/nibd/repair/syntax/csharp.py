@@ -5,6 +5,7 @@ it. Namespaces are neither units nor part of a name, so that a file-scoped one a
 give the same. Lambdas and anonymous methods are no units.
 """
 
+from nibd.repair.syntax.directives import without_directives
 from nibd.repair.syntax.spec import Enclosing, Match, Naming, Spec, joined
 
 
@@ -56,4 +57,5 @@ SPEC = Spec(
     (using_directive [(qualified_name) (alias_qualified_name) (identifier)] @module .) @import
     """,
     naming=_naming,
+    blanking=without_directives,
 )

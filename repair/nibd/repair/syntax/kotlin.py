@@ -15,6 +15,16 @@ _RECEIVER = re.compile(r"[\w.`]+")
 _TYPE_ARGUMENTS = re.compile(r"<.*>")
 _FIXED = {"initializer": "init", "constructor": "constructor", "companion": "Companion"}
 
+_HEADER = re.compile(
+    rb"""(\bclass\s{1,50}\w{1,200}(?:<[^<>\n]{0,200}>)?)
+    ((?:\s++|//[^\n]{0,500}+\n|/\*[^*]{0,500}+(?:\*(?!/)[^*]{0,200}+){0,30}+\*/){1,20}+)
+    (?=(?:(?:@[\w.:]{1,200}(?:\([^()\n]{0,200}\))?|public|private|protected|internal|actual)\s{1,50}){0,5}
+       constructor\b)""",
+    re.VERBOSE,
+)
+"""A class's name with its primary constructor on the next line, where the grammar ends the class."""
+_ACTUAL = re.compile(rb"\bactual(?=\s{1,50}(?:va[lr]|constructor)\b)")
+
 
 def _naming(match: Match, enclosing: Enclosing) -> Naming | None:
     name = (match.name or _FIXED.get(match.kind, "")).strip("`")
@@ -30,6 +40,11 @@ def _receiver(match: Match) -> str:
     """The type that is extended, without its arguments; none for a function type."""
     plain = _RECEIVER.match(_TYPE_ARGUMENTS.sub("", match.texts.get("receiver", "")))
     return plain[0] if plain else ""
+
+
+def _blanking(content: bytes) -> bytes:
+    joined_lines = _HEADER.sub(lambda match: match[1] + b" " * len(match[2]), content)
+    return _ACTUAL.sub(b"      ", joined_lines)
 
 
 SPEC = Spec(
@@ -85,5 +100,6 @@ SPEC = Spec(
     (import_header (identifier) @module @import)
     """,
     naming=_naming,
+    blanking=_blanking,
     at_most=((b"${", 1_000),),
 )

@@ -8,10 +8,14 @@ units. Every branch of `#if` counts.
 
 import re
 
+from nibd.repair.syntax.directives import blanked, without_directives
 from nibd.repair.syntax.spec import Enclosing, Match, Naming, Spec, joined
 from nibd.stores.types import Level
 
 _TYPE_ARGUMENTS = re.compile(r"<.*?>(?![^<]*>)|\s")
+
+_NOISE = re.compile(rb"\bany(?=[ \t]+[A-Z])|\bsending(?=[ \t]+[@A-Z])|(?<=\bnonisolated)\(unsafe\)")
+"""Words of types and modifiers that the grammar doesn't know everywhere, and that units don't need."""
 
 
 def _naming(match: Match, enclosing: Enclosing) -> Naming | None:
@@ -25,6 +29,10 @@ def _naming(match: Match, enclosing: Enclosing) -> Naming | None:
     return Naming(
         "method" if is_method else match.kind, name.rpartition(".")[2] or name, qualified, qualified
     )
+
+
+def _blanking(content: bytes) -> bytes:
+    return _NOISE.sub(lambda match: blanked(match[0]), without_directives(content))
 
 
 SPEC = Spec(
@@ -58,4 +66,5 @@ SPEC = Spec(
     (import_declaration (identifier) @module) @import
     """,
     naming=_naming,
+    blanking=_blanking,
 )

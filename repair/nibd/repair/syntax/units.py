@@ -103,13 +103,13 @@ def read_syntax(content: bytes, spec: Spec) -> Syntax | Skip:
 
 
 def _before_blanks(start: int, content: bytes, parsed: bytes) -> int:
-    """Move a start up over what was blanked before it, on its line or the one above."""
-    at, newlines = start, 0
+    """Move a start up over what was blanked before it, on its line or the one above, but directives."""
+    at, newlines, unmoved = start, 0, start
     while at > 0 and parsed[at - 1] in _SPACE and newlines < 2:
         at -= 1
         newlines += content[at] == _NEWLINE
         start = start if content[at] in _SPACE else at
-    return start
+    return unmoved if content[start : start + 1] == b"#" else start
 
 
 def _sort(found: list[tuple[int, Captures]], content: bytes, lines: _Lines, modules: ModulesRule) -> _Sorted:

@@ -199,3 +199,19 @@ class Accessors {
     /** Apart. */
     fun next() {}
 }
+
+expect open class Split
+// Why it is not public.
+internal constructor(data: ByteArray) : Comparable<Split> {
+    fun inside() {}
+}
+
+actual class Injected<T>
+@Inject
+constructor(internal actual val data: T) {
+    fun alsoInside() {}
+}
+
+/** Documented and annotated. */
+@Throws(IOException::class)
+fun annotated() {}

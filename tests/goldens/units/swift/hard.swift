@@ -192,3 +192,30 @@ func overloaded(_ a: String) {}
 
 @resultBuilder
 enum Builder { static func buildBlock(_ parts: String...) -> String { "" } }
+
+final class Conditional {
+    #if canImport(Security)
+    static func evaluate(_ trust: SecTrust) -> Bool {
+        true
+    }
+
+    #if !os(watchOS)
+    /// Deeper.
+    var deeper: Int { 1 }
+    #endif
+    #else
+    static func evaluate() {}
+    #endif
+
+    private nonisolated(unsafe) var value: Int { 0 }
+
+    func send(_ event: sending @escaping (any Error) -> Void) {
+        call()
+            #if DEBUG
+            .log()
+            #endif
+    }
+
+    enum Failure { case wrapped(error: any Error), other }
+    func last() {}
+}
