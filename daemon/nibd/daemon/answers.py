@@ -24,7 +24,7 @@ from nibd.repair.policy import EXTRACTOR
 from nibd.stores.bounded_cache import BoundedCache
 from nibd.stores.snapshot import Snapshot
 from nibd.stores.structure import StoredUnit
-from nibd.stores.types import BlobId, Level, RepoPath
+from nibd.stores.types import BlobId, Level, RepoPath, View
 
 BLOB_CACHE_BYTES = 16 << 20
 FUSED_DEPTH = 50
@@ -135,6 +135,8 @@ def _lexical_hit(views: RepositoryViews, found: lexical.LexicalHit) -> Hit:
 
 
 def _dense(views: RepositoryViews, snapshot: Snapshot, asked: Ranked) -> list[Hit]:
+    if snapshot.views[View.DENSE].coverage.done == 0:
+        return []  # a tree without a text has no matrix
     store, rows = views.dense(snapshot)
     listing = views.listing(snapshot)
 

@@ -193,15 +193,16 @@ class Coordinator:
             if views:
                 views.close()
             await self._delete_views(repository)
+            if not any(self._awaits_vectors(other) for other in self.states.values()):
+                await self.embedding.abandon()
         self.on_registered()
         self._notify()
 
     def embedded(self, finished: bool) -> None:
         """More texts have vectors: publish what waited for them."""
         for state in self.states.values():
-            published = state.published
-            if published and published.snapshot.views[View.DENSE].state is State.BUILDING:
-                self._want(self._job(state, Kind.DENSE, published.commit))
+            if state.published and self._awaits_vectors(state):
+                self._want(self._job(state, Kind.DENSE, state.published.commit))
 
     def damaged(self, state: CheckoutState, view: View, reason: str) -> None:
         """A reader found a view that is not as it was written: build it again from nothing."""
@@ -386,11 +387,16 @@ class Coordinator:
     def _collection(self, job: Job) -> JsonObject:
         return {
             "folder": str(self.paths.repository_dir(job.repository)),
+            "embeddings": str(self.paths.embeddings_db),
             "keep": self.settings.daemon.keep_snapshots,
             "pinned": list(self.views(job.repository).pins()),
             "forget": self._forgotten.pop(job.repository, []),
             "deep": self.statistics.is_deep_collection_due(job.repository),
         }
+
+    def _awaits_vectors(self, state: CheckoutState) -> bool:
+        published = state.published
+        return published is not None and published.snapshot.views[View.DENSE].state is State.BUILDING
 
     async def _delete_views(self, repository: RepositoryId) -> None:
         """Once no job writes there any more."""

@@ -18,6 +18,7 @@ from nibd.daemon.supervisor import Supervisor
 from nibd.ipc.children import ChildDied
 from nibd.ipc.messages import JsonObject, RpcError
 from nibd.repair.embedding_profile import EmbeddingError, missing_dense, runtime_profile
+from nibd.stores.embeddings import EmbeddingStore
 from nibd.stores.types import ProfileId
 
 PUBLISH_EVERY_S = 10.0
@@ -93,6 +94,24 @@ class Embedding:
         await self._load()
         found = await self._child.call("embed_query", {"texts": [text]})
         return base64.b64decode(found["vectors"][0])
+
+    async def abandon(self) -> None:
+        """Forget what waits on the spool: nobody wants it any more."""
+        if self.absent:
+            return
+        if self._draining and not self._draining.done() and self._child.pid:
+            try:
+                await self._child.call("stop", {})
+            except ChildDied as died:
+                self._log.info("embedder_ended", reason=str(died))
+        await asyncio.to_thread(self._forget)
+
+    def _forget(self) -> None:
+        store = EmbeddingStore.open(self._database)
+        try:
+            store.spool.forget(self.profile)
+        finally:
+            store.close()
 
     async def stop(self) -> None:
         if self._draining:

@@ -20,7 +20,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ from nibd.repair.policy import EXTRACTOR, Policy
 from nibd.repair.progress import Interrupted, Progress, Reporter
 from nibd.repair.transition import Outcome, RulesCache, Target, Transition, fold, repair, repair_dense
 from nibd.stores.embeddings import EmbeddingStore
-from nibd.stores.errors import StoreError
+from nibd.stores.errors import CorruptStore, StoreError
 from nibd.stores.repository import RepositoryFolder, RepositoryStores, sweep
 from nibd.stores.snapshot import Generation
 from nibd.stores.types import CheckoutId, CommitId, ProfileId, RepoPath, TreeId, View
@@ -50,6 +50,8 @@ from nibd.stores.types import CheckoutId, CommitId, ProfileId, RepoPath, TreeId,
 NICENESS = 10
 REPORT_S = 0.1
 OPEN_REPOSITORIES = 4
+MAX_EMBEDDINGS_BYTES = 2 << 30
+"""About 1,300,000 vectors; those used longest ago go first, and are made again when wanted."""
 SWITCHED_OFF = "switched off by the settings ([dense] enabled)"
 
 
@@ -90,7 +92,20 @@ class Indexer:
                 raise RpcError(ErrorCode.METHOD_NOT_FOUND, f"the indexer has no method {method}")
 
     def repair(self, job: Job, request: ChildRequest) -> Json:
-        """Do `request.method` (a verification repairs) and report to the request."""
+        """Do `request.method` (a verification repairs) and report to the request.
+
+        A store that turns out damaged is a cache that is lost: all is built from nothing. So it is
+        when a reader found the structural view damaged, on whose listings every other view stands.
+        """
+        if View.STRUCTURAL in job.discard:
+            self._clear(job.folder)
+        try:
+            return self._repair(job, request)
+        except CorruptStore:
+            self._clear(job.folder)
+            return self._repair(replace(job, discard=[]), request)
+
+    def _repair(self, job: Job, request: ChildRequest) -> Json:
         started = time.monotonic()
         with _opened(Path(job.work_tree)) as source, _embeddings(job) as embeddings:
             commit = CommitId(job.commit)
@@ -99,6 +114,12 @@ class Indexer:
             transition = self._transition(job, source, stores, embeddings, target.tree, report)
             outcome = _run(request.method, transition, target, frozenset(map(View, job.discard)))
         return _result(outcome, time.monotonic() - started)
+
+    def _clear(self, folder: str) -> None:
+        stores = self._stores.pop(folder, None)
+        if stores:
+            stores.close()
+        RepositoryFolder(Path(folder)).clear()
 
     def _open(self, folder: str) -> RepositoryStores:
         stores = self._stores.pop(folder, None)
@@ -122,7 +143,9 @@ class Indexer:
             stores.catalog.forget(CheckoutId(checkout))
         retired = stores.catalog.retire(params["keep"], [Generation(g) for g in params["pinned"]])
         result = {"retired": len(retired), "swept": len(sweep(folder, stores.catalog))}
-        return result | (_collect_rows(stores) if params["deep"] else {})
+        if params["deep"]:
+            result |= _collect_rows(stores) | {"vectors": _trim_embeddings(Path(params["embeddings"]))}
+        return result
 
     def _transition(
         self,
@@ -185,6 +208,14 @@ def _collect_rows(stores: RepositoryStores) -> dict[str, int]:
     stores.facts.remove(dead)
     stores.facts.remove_other_profiles()
     return removed | {"facts": len(dead)}
+
+
+def _trim_embeddings(path: Path) -> int:
+    store = EmbeddingStore.open(path)
+    try:
+        return store.trim(MAX_EMBEDDINGS_BYTES)
+    finally:
+        store.close()
 
 
 def _narrowed(user: Settings, source: GitSource, tree: TreeId) -> tuple[Settings, tuple[str, ...]]:

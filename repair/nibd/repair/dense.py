@@ -7,6 +7,10 @@ Steps, from the newest finished dense view of the repository to that of a new li
 3. The others are put on the spool, from which the embedder takes them; the view is pending.
 4. Once none is missing the snapshot's row list is written, and the view is published.
 
+Rows lie in a *matrix*, a folder that snapshots share and that only grows. When most of its rows are
+dead, or it turns out damaged, the view is assembled from nothing into a new one; the old one goes once
+no kept snapshot has a row list in it.
+
 Nothing here loads a model. What an interrupted step did is found done by the next.
 """
 
@@ -26,11 +30,14 @@ from nibd.stores.bitmap import Bitmap
 from nibd.stores.dense import DenseStore
 from nibd.stores.dense_rows import read_rows, write_rows
 from nibd.stores.embeddings import EmbeddingStore
+from nibd.stores.errors import StoreError
 from nibd.stores.repository import RepositoryStores
 from nibd.stores.snapshot import Artifact, Coverage, ViewRecord
 from nibd.stores.types import Assurance, CheckoutId, FileVersion, ProfileId, State, TextId, View
 
 SPOOLED_FILES = 64
+OLD_ROWS = 4096
+"""A matrix smaller than this is never worth another."""
 WAITING = "not every text is embedded yet"
 
 
@@ -68,26 +75,45 @@ class DenseRepair:
         if self.setting.absent:
             return self.pending()
         started = time.perf_counter()
-        change = self._change(checkout, listing)
-        store_folder = self.stores.folder.dense / self.setting.profile
-        rows, missing, appended = self._rows(store_folder, change, listing)
-        coverage = Coverage(len(rows), len(rows) + missing)
-        if missing and (partial is None or coverage.done <= partial.coverage.done):
+        try:
+            change = self._change(checkout, listing)
+            made = self._rows(change, listing)
+        except StoreError:
+            # The matrix or its row list cannot be read. It is a cache of vectors that are kept elsewhere.
+            change = self._all(listing)
+            made = self._rows(change, listing)
+        coverage = Coverage(len(made.rows), len(made.rows) + made.missing)
+        if made.missing and (partial is None or coverage.done <= partial.coverage.done):
             return partial if partial and partial.artifact else self._building(coverage)
-        artifact = self._write(store_folder, rows)
         return ViewRecord(
-            state=State.BUILDING if missing else State.READY,
-            assurance=Assurance.PARTIAL if missing else Assurance.EXACT,
+            state=State.BUILDING if made.missing else State.READY,
+            assurance=Assurance.PARTIAL if made.missing else Assurance.EXACT,
             profile=self.setting.profile,
-            artifact=artifact,
+            artifact=self._write(change.matrix, made.rows),
             coverage=coverage,
-            reason=f"{missing} texts are not embedded yet" if missing else None,
-            counts={"texts": len(rows)},
+            reason=f"{made.missing} texts are not embedded yet" if made.missing else None,
+            counts={"texts": len(made.rows), "rows": made.rows_in_matrix},
             work={
                 "texts_added": len(change.come),
-                "rows_appended": appended,
+                "rows_appended": made.appended,
                 "seconds": time.perf_counter() - started,
             },
+        )
+
+    def fold(self, listing: Bitmap) -> ViewRecord | None:
+        """The record of `listing` in a new matrix; `None` when a vector that it takes is gone by now."""
+        change = self._all(listing)
+        made = self._rows(change, listing)
+        if made.missing:
+            return None
+        return ViewRecord(
+            state=State.READY,
+            assurance=Assurance.EXACT,
+            profile=self.setting.profile,
+            artifact=self._write(change.matrix, made.rows),
+            coverage=Coverage(len(made.rows), len(made.rows)),
+            counts={"texts": len(made.rows), "rows": made.rows_in_matrix},
+            work={"texts_added": len(change.come), "rows_appended": made.appended},
         )
 
     def spool_missing(self, checkout: CheckoutId, listing: Bitmap, report: Reporter) -> int:
@@ -95,17 +121,20 @@ class DenseRepair:
         embeddings = self.setting.embeddings
         if self.setting.absent or embeddings is None:
             return 0
-        change = self._change(checkout, listing)
+        try:
+            change = self._change(checkout, listing)
+        except StoreError:
+            change = self._all(listing)
         wanted = embeddings.missing(self.setting.profile, change.come)
         waiting = len(wanted)
-        files = self.stores.structure.files(self._files_with(change.rows, wanted))
+        files = self.stores.structure.files(self._files_with(change.files, wanted))
         batch: list[tuple[TextId, str]] = []
         for count, (_, file) in enumerate(files, 1):
             batch += [(text, content) for text, content in self._texts(file) if text in wanted]
             if count % SPOOLED_FILES == 0:
                 embeddings.spool.add(self.setting.profile, batch)
                 batch = []
-                report(Progress("spool", count, len(change.rows)))
+                report(Progress("spool", count, len(change.files)))
         embeddings.spool.add(self.setting.profile, batch)
         return waiting
 
@@ -118,52 +147,71 @@ class DenseRepair:
         )
 
     def _change(self, checkout: CheckoutId, listing: Bitmap) -> _Change:
-        before, rows = Bitmap(), Bitmap()
         catalog, structure = self.stores.catalog, self.stores.structure
         snapshots = [publication.snapshot for publication in catalog.publications(checkout)]
         snapshots += reversed(catalog.snapshots())
         for snapshot in snapshots:
             record = snapshot.views[View.DENSE]
             if record.state is State.READY and record.artifact and record.profile == self.setting.profile:
+                row_list = self.stores.folder.root / record.artifact.location
                 before = structure.listing(snapshot.listing)
-                rows = read_rows(self.stores.folder.root / record.artifact.location)
-                break
-        come = listing.minus(before)
-        return _Change(
-            rows=come,
-            base_rows=rows,
-            come={text for _, text in structure.text_ids(come)},
-            gone={text for _, text in structure.text_ids(before.minus(listing))},
-        )
+                gone = {text for _, text in structure.text_ids(before.minus(listing))}
+                return self._since(before, gone, listing, row_list.parent, read_rows(row_list))
+        return self._all(listing)
 
-    def _rows(self, folder: Path, change: _Change, listing: Bitmap) -> tuple[Bitmap, int, int]:
-        """The row list, how many texts of the listing have no vector, and how many rows are new."""
-        embeddings, profile = self.setting.embeddings, self.setting.profile
+    def _all(self, listing: Bitmap) -> _Change:
+        """From nothing, into the matrix that a first build has begun, or a new one."""
+        unfinished = self._unfinished_matrix()
+        matrix = unfinished or self.stores.folder.dense / f"{self.setting.profile}-{secrets.token_hex(4)}"
+        return self._since(Bitmap(), set(), listing, matrix, Bitmap())
+
+    def _unfinished_matrix(self) -> Path | None:
+        """That of the newest partial view: a first build goes on in it."""
+        for snapshot in reversed(self.stores.catalog.snapshots()):
+            record = snapshot.views[View.DENSE]
+            if record.artifact and record.profile == self.setting.profile:
+                return (
+                    (self.stores.folder.root / record.artifact.location).parent
+                    if record.state is State.BUILDING
+                    else None
+                )
+        return None
+
+    def _since(
+        self, before: Bitmap, gone: set[TextId], listing: Bitmap, matrix: Path, rows: Bitmap
+    ) -> _Change:
+        came = listing.minus(before)
+        come = {text for _, text in self.stores.structure.text_ids(came)}
+        return _Change(matrix, came, rows, come, gone - come)
+
+    def _rows(self, change: _Change, listing: Bitmap) -> _Made:
+        """Give every text that has a vector a row. A matrix is made when there is one to put into it."""
+        embeddings = self.setting.embeddings
         assert embeddings is not None, "a dense view that is not absent has embeddings"
-        existing = DenseStore.open_reader(folder) if folder.is_dir() else None
-        known = existing.rows(change.come) if existing else {}
+        store = DenseStore.open_reader(change.matrix) if change.matrix.is_dir() else None
+        known = store.rows(change.come) if store else {}
         lacking = change.come - known.keys()
-        vectors = embeddings.get_many(profile, lacking)
-        if existing:
-            existing.close()
-        structure = self.stores.structure
-        left = {text for text in change.gone - change.come if not structure.holds_text(listing, text)}
+        vectors = embeddings.get_many(self.setting.profile, lacking)
+        holds = self.stores.structure.holds_text
+        left = [text for text in change.gone if not holds(listing, text)]
+        dropped = store.rows(left) if store else {}
         appended: dict[TextId, int] = {}
-        dropped: dict[TextId, int] = {}
-        if vectors or left:
-            dimension = len(next(iter(vectors.values()))) // 4 if vectors else None
-            store = _open(folder, dimension)
-            appended = store.append(vectors) if vectors else {}
-            dropped = store.rows(left)
+        if vectors:
+            if store:
+                store.close()
+            change.matrix.mkdir(parents=True, exist_ok=True)
+            store = DenseStore.open(change.matrix, len(next(iter(vectors.values()))) // 4)
+            appended = store.append(vectors)
+        total = len(store) if store else 0
+        if store:
             store.close()
-        rows = change.base_rows.changed(
-            remove=dropped.values(), add=[*known.values(), *appended.values()]
-        )
-        return rows, len(lacking - vectors.keys()), len(vectors)
+        added = [*known.values(), *appended.values()]
+        rows = change.base_rows.changed(remove=dropped.values(), add=added)
+        return _Made(rows, len(lacking - vectors.keys()), len(vectors), total)
 
-    def _write(self, folder: Path, rows: Bitmap) -> Artifact:
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{secrets.token_hex(6)}.rows"
+    def _write(self, matrix: Path, rows: Bitmap) -> Artifact:
+        matrix.mkdir(parents=True, exist_ok=True)
+        path = matrix / f"{secrets.token_hex(6)}.rows"
         checksum = write_rows(path, rows)
         return Artifact(str(path.relative_to(self.stores.folder.root)), checksum, path.stat().st_size)
 
@@ -186,16 +234,26 @@ class DenseRepair:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """`rows` are the files that came; `come` and `gone` the texts of files that came or went."""
+    """`files` are those that came; `come` and `gone` the texts that came, or may have gone, with files."""
 
-    rows: Bitmap
+    matrix: Path
+    files: Bitmap
     base_rows: Bitmap
     come: set[TextId]
     gone: set[TextId]
 
 
-def _open(folder: Path, dimension: int | None) -> DenseStore:
-    if dimension is None:
-        return DenseStore.open_reader(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    return DenseStore.open(folder, dimension)
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A row list, how many texts have no vector, how many rows are new, and how many the matrix has."""
+
+    rows: Bitmap
+    missing: int
+    appended: int
+    rows_in_matrix: int
+
+
+def is_old(record: ViewRecord) -> bool:
+    """Whether most rows of the view's matrix are dead, and it is worth another."""
+    rows = record.counts.get("rows", 0)
+    return record.state is State.READY and rows > OLD_ROWS and rows > 2 * record.counts["texts"]

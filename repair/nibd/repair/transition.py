@@ -17,14 +17,14 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from nibd.repair.dense import DenseRepair, DenseSetting
+from nibd.repair import dense, lexical
 from nibd.repair.git import GitSource
-from nibd.repair.lexical import is_old, repair_lexical
 from nibd.repair.listing import EMPTY_BASE, Base, ListingChange, ListingRepair
 from nibd.repair.policy import Policy
 from nibd.repair.progress import Reporter
 from nibd.repair.rules import Rules
 from nibd.stores.catalog import UNPUBLISHED
+from nibd.stores.errors import CorruptStore
 from nibd.stores.repository import RepositoryStores
 from nibd.stores.snapshot import Artifact, Coverage, Publication, Snapshot, ViewRecord
 from nibd.stores.structure import ListingId
@@ -32,6 +32,7 @@ from nibd.stores.types import (
     Assurance,
     CheckoutId,
     CommitId,
+    RepoPath,
     State,
     TreeId,
     View,
@@ -39,6 +40,8 @@ from nibd.stores.types import (
 
 INLINE_DENSE_FILES = 256
 """Up to this many changed files the dense view is tried before the first publication."""
+
+RULE_FILE_PROBLEM = "rule file {}: missing or too large, not honoured"
 
 RELATIONS_ABSENT = "relations are not built: no language server is driven by this version"
 
@@ -68,6 +71,8 @@ class RulesCache:
                 if old
                 else Rules.read(source, tree, policy.ignore)
             )
+            if known.problems:
+                return known
             self._rules[(tree, policy)] = known
             while len(self._rules) > self.limit:
                 del self._rules[next(iter(self._rules))]
@@ -81,7 +86,7 @@ class Transition:
     source: GitSource
     stores: RepositoryStores
     policy: Policy
-    dense: DenseSetting
+    dense: dense.DenseSetting
     report: Reporter
     workers: int
     rules: RulesCache
@@ -92,7 +97,7 @@ class Transition:
 class Outcome:
     """`dense_missing` texts have to be embedded before the dense view can be published.
 
-    `fold`: the lexical generation has grown old, and the caller should `fold` it when nothing waits.
+    `fold`: an artifact has grown old, and the caller should `fold` it when nothing waits.
     """
 
     publication: Publication
@@ -106,44 +111,46 @@ def repair(transition: Transition, target: Target, discard: frozenset[View] = fr
     Raises what `transition.report` raises at a safe point; nothing is published then.
     """
     kept = None if discard else _kept(transition, target.tree)
-    if kept:
-        return _publish(transition, target, kept)
+    return _publish(transition, target, kept or _repaired(transition, target, discard))
+
+
+def _repaired(transition: Transition, target: Target, discard: frozenset[View]) -> Snapshot:
+    """The snapshot to publish, every view repaired from its own newest artifact."""
+    stores, checkout = transition.stores, target.checkout
     started = time.perf_counter()
-    previous = _newest_serving(transition, target.checkout, View.STRUCTURAL, discard)
+    previous = _newest_serving(transition, checkout, View.STRUCTURAL, discard)
     base = _base(transition, previous)
     rules = transition.rules.of(transition.source, base.tree, target.tree, transition.policy)
+    problems = tuple(RULE_FILE_PROBLEM.format(_show(path)) for path in rules.problems)
+    if problems or (previous and any(note.startswith(RULE_FILE_PROBLEM[:10]) for note in previous.notes)):
+        # A rule file that cannot be read may be there tomorrow under the same tree: trust no base.
+        previous, base = None, EMPTY_BASE
     change = ListingRepair(
-        transition.source,
-        transition.stores,
-        transition.policy,
-        rules,
-        transition.report,
-        transition.workers,
+        transition.source, stores, transition.policy, rules, transition.report, transition.workers
     ).run(base, target.tree)
-    listed = time.perf_counter()
-    listing = transition.stores.structure.add_listing(change.listing)
+    seconds = time.perf_counter() - started
+    listing = stores.structure.add_listing(change.listing)
     structural = _structural(transition, previous, base, change, listing)
-    structural = replace(structural, work={**structural.work, "seconds": listed - started})
-    draft = Snapshot(
+    views = {View.STRUCTURAL: replace(structural, work={**structural.work, "seconds": seconds})}
+    views[View.LEXICAL] = lexical.repair_lexical(
+        transition.source,
+        stores,
+        transition.policy,
+        _newest_serving(transition, checkout, View.LEXICAL, discard),
+        change.listing,
+    )
+    inline = len(change.listing.minus(base.listing)) <= INLINE_DENSE_FILES and View.DENSE not in discard
+    maker = _dense(transition)
+    views[View.DENSE] = maker.assemble(checkout, change.listing) if inline else maker.pending()
+    return Snapshot(
         tree=target.tree,
         generation=UNPUBLISHED,
         listing=listing,
         files=_files(structural.counts),
         skipped=_skipped(structural.counts),
-        views={View.STRUCTURAL: structural},
-        notes=transition.notes,
+        views=views,
+        notes=transition.notes + problems,
     )
-    previous = _newest_serving(transition, target.checkout, View.LEXICAL, discard)
-    draft = draft.with_view(
-        View.LEXICAL,
-        repair_lexical(transition.source, transition.stores, transition.policy, previous, change.listing),
-    )
-    dense = DenseRepair(transition.source, transition.stores, transition.dense)
-    inline = len(change.listing.minus(base.listing)) <= INLINE_DENSE_FILES
-    draft = draft.with_view(
-        View.DENSE, dense.assemble(target.checkout, change.listing) if inline else dense.pending()
-    )
-    return _publish(transition, target, draft)
 
 
 def repair_dense(transition: Transition, target: Target) -> Outcome | None:
@@ -156,17 +163,17 @@ def repair_dense(transition: Transition, target: Target) -> Outcome | None:
     if current is None or current.snapshot.tree != target.tree:
         return None
     listing = transition.stores.structure.listing(current.snapshot.listing)
-    dense = DenseRepair(transition.source, transition.stores, transition.dense)
-    missing = dense.spool_missing(target.checkout, listing, transition.report)
-    record = dense.assemble(target.checkout, listing, partial=current.snapshot.views[View.DENSE])
-    if record == current.snapshot.views[View.DENSE]:
+    missing = _dense(transition).spool_missing(target.checkout, listing, transition.report)
+    published = current.snapshot.views[View.DENSE]
+    record = _dense(transition).assemble(target.checkout, listing, partial=published)
+    if record == published:
         return Outcome(current, missing)
     draft = replace(current.snapshot.with_view(View.DENSE, record), generation=UNPUBLISHED)
-    return Outcome(_published(transition, target, draft), missing)
+    return Outcome(_published(transition, target, draft), missing, _is_old(draft))
 
 
 def fold(transition: Transition, target: Target) -> Outcome | None:
-    """Build the lexical generation of the tree that the checkout shows from nothing, and publish it.
+    """Make the artifacts of the tree that the checkout shows that have grown old anew, and publish them.
 
     `None` when the checkout shows another tree by now.
     """
@@ -174,9 +181,22 @@ def fold(transition: Transition, target: Target) -> Outcome | None:
     if current is None or current.snapshot.tree != target.tree:
         return None
     listing = transition.stores.structure.listing(current.snapshot.listing)
-    record = repair_lexical(transition.source, transition.stores, transition.policy, None, listing)
-    draft = replace(current.snapshot.with_view(View.LEXICAL, record), generation=UNPUBLISHED)
-    return Outcome(_published(transition, target, draft))
+    draft = current.snapshot
+    if lexical.is_old(draft.views[View.LEXICAL]):
+        record = lexical.repair_lexical(
+            transition.source, transition.stores, transition.policy, None, listing
+        )
+        draft = draft.with_view(View.LEXICAL, record)
+    if dense.is_old(draft.views[View.DENSE]):
+        folded = _dense(transition).fold(listing)
+        draft = draft.with_view(View.DENSE, folded) if folded else draft
+    if draft == current.snapshot:
+        return Outcome(current)
+    return Outcome(_published(transition, target, replace(draft, generation=UNPUBLISHED)))
+
+
+def _dense(transition: Transition) -> dense.DenseRepair:
+    return dense.DenseRepair(transition.source, transition.stores, transition.dense)
 
 
 def _publish(transition: Transition, target: Target, draft: Snapshot) -> Outcome:
@@ -189,12 +209,15 @@ def _publish(transition: Transition, target: Target, draft: Snapshot) -> Outcome
     views = publication.snapshot.views
     missing = 0
     if views[View.DENSE].state is State.BUILDING:
-        dense = DenseRepair(transition.source, transition.stores, transition.dense)
         listing = transition.stores.structure.listing(publication.snapshot.listing)
-        missing = dense.spool_missing(target.checkout, listing, transition.report)
+        missing = _dense(transition).spool_missing(target.checkout, listing, transition.report)
         if missing == 0:
             return repair_dense(transition, target) or Outcome(publication)
-    return Outcome(publication, missing, is_old(views[View.LEXICAL]))
+    return Outcome(publication, missing, _is_old(publication.snapshot))
+
+
+def _is_old(snapshot: Snapshot) -> bool:
+    return lexical.is_old(snapshot.views[View.LEXICAL]) or dense.is_old(snapshot.views[View.DENSE])
 
 
 def _published(transition: Transition, target: Target, draft: Snapshot) -> Publication:
@@ -210,8 +233,16 @@ def _kept(transition: Transition, tree: TreeId) -> Snapshot | None:
         record = kept.views[view]
         if record.state is not State.READY or record.profile != transition.policy.profile:
             return None
+    if not all((transition.stores.folder.root / location).exists() for location in _locations(kept)):
+        return None
     dense = kept.views[View.DENSE]
     return kept if dense.profile == transition.dense.profile and dense.state is not State.FAILED else None
+
+
+def _locations(snapshot: Snapshot) -> list[str]:
+    """Where its artifacts lie; its listing is in structure.db."""
+    records = (snapshot.views[view] for view in (View.LEXICAL, View.DENSE))
+    return [record.artifact.location for record in records if record.artifact]
 
 
 def _newest_serving(
@@ -226,6 +257,10 @@ def _newest_serving(
     for snapshot in snapshots:
         record = snapshot.views[view]
         if record.state is State.READY and record.profile == transition.policy.profile:
+            try:
+                transition.stores.structure.listing(snapshot.listing)
+            except CorruptStore:
+                continue  # an older one serves as well; without any, the view is built from nothing
             return snapshot
     return None
 
@@ -265,6 +300,10 @@ def _structural(
         },
         capabilities={"units": None, "imports": None, "relations": RELATIONS_ABSENT},
     )
+
+
+def _show(path: RepoPath) -> str:
+    return path.decode("utf-8", "backslashreplace")
 
 
 def _files(counts: Mapping[str, int]) -> dict[str, int]:

@@ -13,6 +13,8 @@ from nibd.stores.catalog import Catalog
 from nibd.stores.facts import FactStore
 from nibd.stores.structure import StructureStore
 
+FileIdentity = tuple[int, int]
+
 
 @dataclass(frozen=True, slots=True)
 class RepositoryFolder:
@@ -40,6 +42,16 @@ class RepositoryFolder:
     def dense(self) -> Path:
         return self.root / "dense"
 
+    def identity(self) -> tuple[FileIdentity | None, ...]:
+        """What tells these stores from others at the same place: deleted ones, or made anew."""
+        return tuple(file_identity(path) for path in (self.catalog, self.facts, self.structure))
+
+    def clear(self) -> None:
+        """Remove all that is stored. Readers keep what they have open until they notice."""
+        self.catalog.unlink(missing_ok=True)  # first: without it the rest is taken for unfinished
+        if self.root.exists():
+            shutil.rmtree(self.root)
+
 
 @dataclass(frozen=True, slots=True)
 class RepositoryStores:
@@ -49,20 +61,26 @@ class RepositoryStores:
     catalog: Catalog
     facts: FactStore
     structure: StructureStore
-    _identity: tuple[tuple[int, int] | None, ...]
+    _identity: tuple[FileIdentity | None, ...]
 
     @staticmethod
     def open(folder: RepositoryFolder, extractor: str) -> RepositoryStores:
-        """`extractor` is the profile under which facts are kept."""
+        """`extractor` is the profile under which facts are kept.
+
+        Snapshots are nothing without the facts and listings that they name: when those were deleted
+        from beside the catalog, all begins anew.
+        """
+        if folder.catalog.exists() and not (folder.facts.exists() and folder.structure.exists()):
+            folder.clear()
         folder.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         facts = FactStore.open(folder.facts, extractor)
         structure = StructureStore.open(folder.structure)
         catalog = Catalog.open(folder.catalog)  # last: readers take it for the sign that all are there
-        return RepositoryStores(folder, catalog, facts, structure, _identity(folder))
+        return RepositoryStores(folder, catalog, facts, structure, folder.identity())
 
     def is_in_place(self) -> bool:
         """Whether the files that are open are still those of the folder: none was deleted or replaced."""
-        return None not in self._identity and self._identity == _identity(self.folder)
+        return None not in self._identity and self._identity == self.folder.identity()
 
     def close(self) -> None:
         self.catalog.close()
@@ -76,11 +94,7 @@ class RepositoryStores:
         self.close()
 
 
-def _identity(folder: RepositoryFolder) -> tuple[tuple[int, int] | None, ...]:
-    return tuple(file_identity(path) for path in (folder.catalog, folder.facts, folder.structure))
-
-
-def file_identity(path: Path) -> tuple[int, int] | None:
+def file_identity(path: Path) -> FileIdentity | None:
     """What tells one file from another of the same name; `None` when there is none."""
     try:
         status = path.stat()
@@ -104,17 +118,22 @@ def sweep(folder: RepositoryFolder, catalog: Catalog) -> list[Path]:
     Only for the process that writes, between two jobs: a job's unfinished artifact is named by
     nothing either.
     """
-    live, _ = catalog.live()
-    removed = []
-    for artifact in _artifacts(folder):
-        if str(artifact.relative_to(folder.root)) not in live:
-            shutil.rmtree(artifact) if artifact.is_dir() else artifact.unlink()
-            removed.append(artifact)
+    locations, _ = catalog.live()
+    live = {folder.root / location for location in locations}
+    kept = live | {location.parent for location in live}
+    removed = [artifact for artifact in _artifacts(folder) if artifact not in kept]
+    for artifact in removed:
+        if artifact.is_dir():
+            shutil.rmtree(artifact)
+        else:
+            artifact.unlink()
     return removed
 
 
 def _artifacts(folder: RepositoryFolder) -> Iterator[Path]:
+    """Lexical generations; row lists, and the matrices that hold them (after what lies in them)."""
     if folder.lexical.is_dir():
         yield from sorted(folder.lexical.iterdir())
     if folder.dense.is_dir():
         yield from sorted(folder.dense.glob("*/*.rows"))
+        yield from sorted(folder.dense.iterdir())

@@ -1,0 +1,100 @@
+"""The dense view of a real daemon with the real model: built in the background, asked, repaired."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon_world import Daemon, running
+from gitrepo import Repo
+from waiting import wait_until
+
+pytest.importorskip("sentence_transformers")
+pytestmark = pytest.mark.dense
+
+SOURCE = '''
+def parse_configuration_file(path):
+    """Read the settings of the program from a TOML file."""
+    return load(path)
+
+
+def bake_bread(flour, water):
+    """Mix dough, let it rise and put it into the oven."""
+    return oven(flour + water)
+'''
+
+
+@pytest.fixture
+def daemon() -> Iterator[Daemon]:
+    with running() as started:
+        yield started
+
+
+def vectors(daemon: Daemon) -> int:
+    with sqlite3.connect(daemon.cache / "embeddings.db") as database:
+        count: int = database.execute("SELECT count(*) FROM vector").fetchone()[0]
+        return count
+
+
+def names(answer: Any) -> list[str]:
+    return [hit["name"] for hit in answer["hits"]]
+
+
+def test_meaning_is_found_and_a_commit_embeds_only_what_it_changed(daemon: Daemon, tmp_path: Path) -> None:
+    repo = Repo(tmp_path / "repo")
+    repo.write("a.py", SOURCE)
+    repo.commit("one")
+    daemon.add(repo.path)
+    lexical = daemon.published(repo.path)
+    assert lexical["views"]["dense"]["state"] in {"building", "ready"}
+    ready = daemon.published(repo.path, "dense")["views"]["dense"]
+    assert (ready["state"], ready["assurance"]) == ("ready", "exact")
+    assert ready["coverage"] == {"done": 2, "of": 2}
+    query = {"path": str(repo.path), "query": "cooking a loaf", "k": 2}
+    answer = daemon.call("search", plan="dense", **query)
+    assert names(answer) == ["bake_bread", "parse_configuration_file"]
+    assert answer["views"]["dense"]["used"] is True
+    hybrid = daemon.call("search", plan="hybrid", path=str(repo.path), query="bread dough", k=1)
+    assert names(hybrid) == ["bake_bread"]
+    assert {view["used"] for view in hybrid["views"].values()} == {True}
+    assert vectors(daemon) == 2
+
+    repo.write("b.py", SOURCE.replace("bake_bread", "bake_cake"))
+    repo.commit("two")
+    again = daemon.published(repo.path, "dense")["views"]["dense"]
+    assert again["coverage"] == {"done": 3, "of": 3}
+    assert vectors(daemon) == 3
+    verdict = daemon.call("verify", path=str(repo.path), views=["dense"])
+    assert verdict["equal"], verdict
+    assert verdict["views"]["dense"]["compared"]["vectors"] == 3
+
+    # What was embedded is known to every repository of the user: nothing is embedded again.
+    clone = Repo.clone(repo.path, tmp_path / "clone")
+    daemon.add(clone.path)
+    assert daemon.published(clone.path, "dense")["views"]["dense"]["coverage"] == {"done": 3, "of": 3}
+    assert vectors(daemon) == 3
+
+
+def test_a_dense_search_right_after_a_commit_says_how_old_it_is(daemon: Daemon, tmp_path: Path) -> None:
+    repo = Repo(tmp_path / "repo")
+    repo.write("a.py", SOURCE)
+    first = repo.commit("one")
+    daemon.add(repo.path)
+    daemon.published(repo.path, "dense")
+    repo.write("a.py", SOURCE.replace("bread", "pretzel"))
+    repo.commit("two")
+    daemon.published(repo.path)
+    answer = daemon.call("search", path=str(repo.path), query="oven", plan="dense", k=1)
+    served, lag = answer["snapshot"]["commit"], answer["views"]["dense"]["lag"]
+    assert (lag["commits"] == 1) == (served == first)
+    assert names(answer) == ["bake_bread" if served == first else "bake_pretzel"]
+
+    def fresh() -> bool:
+        found = daemon.call("search", path=str(repo.path), query="oven", plan="dense", k=1)
+        return names(found) == ["bake_pretzel"] and found["views"]["dense"]["lag"]["commits"] == 0
+
+    wait_until(fresh, 60, "the dense view to follow")
