@@ -29,7 +29,13 @@ from nibd.stores.structure import FileRow
 from nibd.stores.types import EMPTY_TREE, BlobId, Facts, FileVersion, RepoPath, Skip, TreeId
 
 _BY_MODE = {SUBMODULE: Skip.SUBMODULE, SYMLINK: Skip.SYMLINK}
-REUSABLE = frozenset(Skip) - {Skip.MISSING_OBJECT, Skip.GENERATED, Skip.VENDORED, Skip.IGNORED}
+REUSABLE = frozenset(Skip) - {
+    Skip.MISSING_OBJECT,
+    Skip.GENERATED,
+    Skip.VENDORED,
+    Skip.IGNORED,
+    Skip.BINARY,  # an attribute may have said so, and the row does not tell
+}
 """Skips that follow from a file's bytes and the policy; the rest can change under the same bytes."""
 
 
