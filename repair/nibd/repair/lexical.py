@@ -19,7 +19,7 @@ from nibd.repair.policy import Policy
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.errors import CorruptFacts, StoreError
 from nibd.stores.lexical import GenerationStats, TreeFile, build
-from nibd.stores.lexical_files import RECORD
+from nibd.stores.lexical_files import RECORD, check_files, read_record
 from nibd.stores.repository import RepositoryStores
 from nibd.stores.snapshot import Artifact, Coverage, Snapshot, ViewRecord
 from nibd.stores.types import Assurance, State, View
@@ -78,8 +78,10 @@ def _repaired(
     assert artifact is not None, "a ready view has an artifact"
     before = stores.structure.listing(previous.listing)
     removed, added = _files(stores, before.minus(listing)), _files(stores, listing.minus(before))
+    base = stores.folder.root / artifact.location
     try:
-        return _built(source, stores, stores.folder.root / artifact.location, removed, added)
+        check_files(base, read_record(base), contents=False)  # else a cut file would be handed on
+        return _built(source, stores, base, removed, added)
     except StoreError:
         # The base cannot be read. It is a cache; the build from nothing reports what is wrong with
         # anything else (a full disk, facts beyond repair).
