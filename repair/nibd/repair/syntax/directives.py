@@ -8,10 +8,13 @@ after the first go too, since together they would not parse. All offsets and lin
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 _DIRECTIVE = re.compile(rb"[ \t]*#[ \t]*(if|elif|elseif|else|endif|[a-z]+)\b")
 _NOT_LINE_END = re.compile(rb"[^\r\n]")
 _LINE_COMMENT = re.compile(rb"//[^\n]*")
+_MAX_NESTING = 20
+"""Branches deeper than this all stay: each level reads its lines once more."""
 _WHOLE_ENDS = (b";", b"}", b"]", b",", b"/")
 
 
@@ -36,7 +39,9 @@ def without_directives(content: bytes) -> bytes:
         elif directive[1] in (b"elif", b"elseif", b"else") and groups:
             groups[-1].append(at)
         elif directive[1] == b"endif" and groups:
-            _keep_what_parses(lines, [*groups.pop(), at])
+            bounds = [*groups.pop(), at]
+            if len(groups) < _MAX_NESTING:
+                _keep_what_parses(lines, bounds)
     return b"".join(lines)
 
 
@@ -44,8 +49,7 @@ def _keep_what_parses(lines: list[bytes], bounds: list[int]) -> None:
     """Blank the branches after the first when one is no whole; `bounds` are their directives."""
     if len(bounds) < 3:
         return
-    branches = zip(bounds, bounds[1:], strict=False)
-    if all(_is_whole(b"".join(lines[start + 1 : end])) for start, end in branches):
+    if all(_is_whole(b"".join(lines[start + 1 : end])) for start, end in pairwise(bounds)):
         return
     for at in range(bounds[1], bounds[-1]):
         lines[at] = blanked(lines[at])
@@ -53,4 +57,4 @@ def _keep_what_parses(lines: list[bytes], bounds: list[int]) -> None:
 
 def _is_whole(branch: bytes) -> bool:
     code = _LINE_COMMENT.sub(b"", branch).strip()
-    return not code or code.endswith(_WHOLE_ENDS) and code.count(b"{") == code.count(b"}")
+    return not code or (code.endswith(_WHOLE_ENDS) and code.count(b"{") == code.count(b"}"))
