@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,11 +66,22 @@ class Home:
     def state(self) -> Path:
         return self.folder / "state" / "nibd"
 
-    def start(self, *arguments: Argument, cwd: Path | None = None, **options: Any) -> subprocess.Popen[bytes]:
-        """A command that runs on; its streams are pipes unless `options` say otherwise."""
-        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        command = [os.fsencode(each) for each in (*PROGRAM, *arguments)]
-        return subprocess.Popen(command, cwd=cwd or self.folder, env=self.environment, **{**pipes, **options})
+    def start(
+        self,
+        *arguments: Argument,
+        cwd: Path | None = None,
+        args: Sequence[Argument] | None = None,
+        stdout: int = subprocess.PIPE,
+    ) -> subprocess.Popen[bytes]:
+        """A command that runs on; `args` is another program's whole command line."""
+        return subprocess.Popen(
+            [os.fsencode(each) for each in args or (*PROGRAM, *arguments)],
+            cwd=cwd or self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+        )
 
     def nibd(self, *arguments: Argument, cwd: Path | None = None, status: int | None = 0) -> Done:
         """Run a command to its end; `status` is the exit status expected, `None` for any."""

@@ -180,6 +180,15 @@ def test_a_status_shows_each_view_on_a_line() -> None:
     assert lines[-1] == "files: 3 of 5 indexed; skipped: 2 too large"
 
 
+def test_a_status_keeps_to_a_line_a_view_on_a_terminal_of_80_columns() -> None:
+    many = status(views={"lexical": view(counts={"documents": 1234567, "files": 12345, "segments": 123})})
+    row = render_status(many, PLAIN, 80).splitlines()[3]
+
+    assert row.startswith("lexical  ready  exact")
+    assert row.endswith("1234567 documents, 12345…")
+    assert len(row) == 80
+
+
 def test_a_status_fits_a_narrow_terminal() -> None:
     text = render_status(status(), PLAIN, 40)
 

@@ -22,7 +22,7 @@ def render(status: JsonObject, style: Style, width: int | None) -> str:
     """`width` is that of the terminal, `None` where lines may be of any length."""
     lines = [_place(status, style), ""]
     rows = [_row(name, view) for name, view in status["views"].items()]
-    lines += table(_HEADER, rows, style, width, _COLOURS)
+    lines += table(_HEADER, rows, style, width, _COLOURS, cut_last=True)
     lines += [f"{name}: {visible_line(view['reason'])}" for name, view in _with_reason(status)]
     lines += _lacking(status)
     lines += ["", _files(status)]
