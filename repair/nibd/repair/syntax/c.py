@@ -8,4 +8,5 @@ SPEC = Spec(
     query=c_family.aggregates("(type_identifier)") + c_family.functions("(identifier)") + c_family.COMMON,
     naming=c_family.naming_rule("."),
     blanking=c_family.blanking,
+    fallback=c_family.first_branches,
 )

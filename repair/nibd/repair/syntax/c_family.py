@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from enum import Enum
 
 from nibd.repair.syntax.spec import Enclosing, Match, Naming, NamingRule, joined
 from nibd.stores.types import Level
@@ -57,8 +58,20 @@ _NOISE = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 """Macros where no grammar expects a name: `class EXPORT Job {`, `API int f();`, `int a GUARDED_BY(m);`."""
+_CONDITIONAL = re.compile(
+    rb"[ \t]*#[ \t]*(?:(?P<opens>if(?:n?def)?\b)(?P<never>[ \t]+0\b)?|(?P<closes>endif\b)|el(?:se|if)\w*)"
+)
+_BLACK = re.compile(rb"[^\r\n]")
 _DIRECTIVE = re.compile(rb"\n[ \t]*#[^\n]*\Z")
 _LOOK_BACK_BYTES = 200
+
+
+class _Branch(Enum):
+    """Where in an `#if` a line stands: before the branch that is kept, in it, after it."""
+
+    WAITING = 0
+    KEPT = 1
+    OVER = 2
 
 
 def blanking(content: bytes) -> bytes:
@@ -73,6 +86,31 @@ def blanking(content: bytes) -> bytes:
         return match[0][:start] + b" " * (end - start) + match[0][end:]
 
     return _NOISE.sub(blank, content)
+
+
+def first_branches(content: bytes) -> bytes:
+    """Blank `#if` directives and all their branches but the first (but the second of `#if 0`)."""
+    kept: list[bytes] = []
+    branches: list[_Branch] = []
+    is_continued = False
+    for line in content.splitlines(keepends=True):
+        directive = None if is_continued else _CONDITIONAL.match(line)
+        if directive:
+            _follow(directive, branches)
+        is_directive = directive is not None or is_continued
+        is_hidden = is_directive or any(branch is not _Branch.KEPT for branch in branches)
+        kept.append(_BLACK.sub(b" ", line) if is_hidden else line)
+        is_continued = is_directive and line.rstrip().endswith(b"\\")
+    return b"".join(kept)
+
+
+def _follow(directive: re.Match[bytes], branches: list[_Branch]) -> None:
+    if directive["opens"]:
+        branches.append(_Branch.WAITING if directive["never"] else _Branch.KEPT)
+    elif directive["closes"]:
+        del branches[-1:]
+    elif branches:
+        branches[-1] = _Branch.KEPT if branches[-1] is _Branch.WAITING else _Branch.OVER
 
 
 def _typedefs() -> str:

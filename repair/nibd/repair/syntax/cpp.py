@@ -45,4 +45,5 @@ SPEC = Spec(
     """,
     naming=c_family.naming_rule("::"),
     blanking=c_family.blanking,
+    fallback=c_family.first_branches,
 )

@@ -26,6 +26,9 @@ MAX_PROGRESS_REPORTS = 300_000
 """Ordinary source makes one in about 120 bytes, a megabyte of it 9,000."""
 MAX_PARSE_SECONDS = 10.0
 MAX_ERROR_CHILDREN = 10_000
+FALLBACK_ERROR_BYTES = 1_000
+FALLBACK_GAIN = 2
+"""How many times fewer bytes in errors a fallback must have, as it hides some of the text."""
 MAX_MATCHES_IN_PROGRESS = 1_000
 _CHUNK_BYTES = 65_536
 
@@ -33,9 +36,23 @@ Captures = dict[str, list[Node]]
 
 
 def parse(spec: Spec, content: bytes) -> Tree | Skip:
-    """Parse text of `spec`'s language; broken source gives a tree with error nodes in it."""
+    """Parse text of `spec`'s language; broken source gives a tree with error nodes in it.
+
+    When much of it is in errors, the language's fallback is tried, and taken if that helps a lot.
+    """
     if any(content.count(text) > most for text, most in spec.at_most):
         return Skip.TOO_DEEP
+    tree = _parse(spec, content)
+    if spec.fallback is None or tree == Skip.PARSE_TIMEOUT:
+        return tree
+    errors = _error_bytes(tree, content)
+    if errors < FALLBACK_ERROR_BYTES:
+        return tree
+    second = _parse(spec, spec.fallback(content))
+    return second if _error_bytes(second, content) * FALLBACK_GAIN <= errors else tree
+
+
+def _parse(spec: Spec, content: bytes) -> Tree | Skip:
     parser = Parser(_language(spec.grammar))
     reports = 0
     deadline = time.thread_time() + MAX_PARSE_SECONDS
@@ -80,3 +97,17 @@ def _has_vast_error(root: Node) -> bool:
             return True
         pending.extend(child for child in node.children if child.has_error)
     return False
+
+
+def _error_bytes(tree: Tree | Skip, content: bytes) -> int:
+    """How much of a text stands in error nodes: all of it when there is no tree."""
+    if isinstance(tree, Skip):
+        return len(content)
+    total, pending = 0, [tree.root_node]
+    while pending:
+        node = pending.pop()
+        if node.is_error:
+            total += node.end_byte - node.start_byte
+        elif node.has_error:
+            pending.extend(child for child in node.children if child.has_error)
+    return total

@@ -93,6 +93,8 @@ class Spec:
     modules: ModulesRule = as_written
     at_most: tuple[tuple[bytes, int], ...] = ()
     blanking: Blanking | None = None
+    fallback: Blanking | None = None
+    """Done after `blanking` when much of a text doesn't parse without it."""
 
 
 def joined(prefix: str, separator: str, name: str) -> str:
