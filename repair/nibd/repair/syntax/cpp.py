@@ -4,7 +4,7 @@ A definition out of its class is called as written, after the namespaces around 
 without a name have no unit; lambdas and friend declarations neither, nor types inside a class.
 """
 
-from nibd.repair.syntax import c_family
+from nibd.repair.syntax import c_family, c_preprocessor
 from nibd.repair.syntax.spec import Spec
 
 _CLASS_NAMES = "(type_identifier) (template_type) (qualified_identifier)"
@@ -44,6 +44,6 @@ SPEC = Spec(
     (import_declaration header: (_) @module) @import
     """,
     naming=c_family.naming_rule("::"),
-    blanking=c_family.blanking,
-    fallback=c_family.first_branches,
+    blanking=c_preprocessor.blanking,
+    fallback=c_preprocessor.first_branches,
 )
