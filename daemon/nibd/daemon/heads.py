@@ -75,7 +75,10 @@ class HeadReader:
 
 @dataclass(slots=True)
 class HeadHistory:
-    """When a checkout left the commits it stood at: the seconds of an answer's lag."""
+    """When a checkout left the commits it stood at: the seconds of an answer's lag.
+
+    Kept on the monotonic clock, so that setting the system's clock changes no lag.
+    """
 
     head: HeadState | None = None
     _left: OrderedDict[CommitId, float] = field(default_factory=OrderedDict)
@@ -91,21 +94,18 @@ class HeadHistory:
         if head.commit is None:
             return before is None or before.commit is not None
         if before is None and published and published != head.commit and published_at:
-            self._leave(published, published_at)
+            self._leave(published, time.monotonic() - max(0.0, time.time() - published_at))
         if before and before.commit and before.commit != head.commit:
-            self._leave(before.commit, time.time())
+            self._leave(before.commit, time.monotonic())
         self._left.pop(head.commit, None)
         return before is None or before.commit != head.commit
 
     def seconds_behind(self, commit: CommitId) -> float | None:
-        """For how long the checkout has been elsewhere; 0 while it is here, `None` when unknown.
-
-        Never negative: the clock may have been set back.
-        """
+        """For how long the checkout has been elsewhere; 0 while it is here, `None` when unknown."""
         if self.head and self.head.commit == commit:
             return 0.0
         left = self._left.get(commit)
-        return None if left is None else max(0.0, time.time() - left)
+        return None if left is None else time.monotonic() - left
 
     def _leave(self, commit: CommitId, at: float) -> None:
         self._left[commit] = at
