@@ -25,7 +25,7 @@ from nibd.stores.dense_rows import read_rows
 from nibd.stores.errors import StoreError
 from nibd.stores.facts import FactStore
 from nibd.stores.lexical import LexicalGeneration
-from nibd.stores.repository import RepositoryFolder, file_identity
+from nibd.stores.repository import FileIdentity, RepositoryFolder
 from nibd.stores.snapshot import Generation, Publication, Snapshot
 from nibd.stores.structure import ListingId, StructureStore
 from nibd.stores.types import CheckoutId, CommitId, View
@@ -39,7 +39,7 @@ class _Stores:
     catalog: Catalog
     facts: FactStore
     structure: StructureStore
-    identity: tuple[int, int]
+    identity: tuple[FileIdentity | None, ...]
 
 
 class RepositoryViews:
@@ -166,7 +166,7 @@ class RepositoryViews:
     def is_lost(self) -> bool:
         """Whether what was open is no longer what lies on disk: deleted, or deleted and made anew."""
         with self._lock:
-            return self._stores is not None and self._stores.identity != file_identity(self.folder.catalog)
+            return self._stores is not None and self._stores.identity != self.folder.identity()
 
     def _required(self) -> _Stores:
         stores = self._open()
@@ -179,8 +179,8 @@ class RepositoryViews:
             if self.is_lost():
                 self.close()
             if self._stores is None:
-                identity = file_identity(self.folder.catalog)
-                if identity is None or not self.folder.facts.exists() or not self.folder.structure.exists():
+                identity = self.folder.identity()
+                if None in identity or not Catalog.is_made(self.folder.catalog):
                     return None
                 self._stores = _Stores(
                     Catalog.open_reader(self.folder.catalog),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sqlite_utils import Database, Migrations
 
-from nibd.stores.database import Connection, open_database, open_reader
+from nibd.stores.database import Connection, is_made, open_database, open_reader
 from nibd.stores.snapshot import Generation, Publication, Snapshot, decode, encode
 from nibd.stores.structure import ListingId
 from nibd.stores.types import CheckoutId, CommitId, TreeId, View
@@ -55,6 +55,11 @@ class Catalog:
     @staticmethod
     def open_reader(path: Path) -> Catalog:
         return Catalog(open_reader(path))
+
+    @staticmethod
+    def is_made(path: Path) -> bool:
+        """Whether there is a catalog to be read."""
+        return is_made(path)
 
     def close(self) -> None:
         self._db.close()

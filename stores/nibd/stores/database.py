@@ -12,15 +12,16 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Literal
 
 from sqlite_utils import Database, Migrations
 
-from nibd.stores.errors import StoreError
+from nibd.stores.errors import CorruptStore, StoreError
 
 BUSY_TIMEOUT_S = 10.0
+DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 Durability = Literal["FULL", "NORMAL"]
 """`FULL`: a commit has reached the disk when it returns. `NORMAL`: a power cut may lose the last
@@ -73,22 +74,34 @@ def open_database(path: Path, migrations: Migrations, durability: Durability = "
         connection = _connect(path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {durability}")
-        migrations.apply(Database(connection, execute_plugins=False))
-        connection.commit()
+        database = Database(connection, execute_plugins=False)
+        if migrations.pending(database):
+            # One transaction: a reader, another opener and the next one after a crash see all or nothing.
+            connection.execute("BEGIN IMMEDIATE")
+            migrations.apply(database)
+            connection.commit()
         return Connection(path, connection)
 
 
 def open_reader(path: Path) -> Connection:
     """Open an existing file that another process writes; nothing is created.
 
-    Raises `StoreError` when there is none.
+    Raises `StoreError` when there is none, or none with a schema yet.
     """
-    if not path.exists():
+    if not is_made(path):
         raise StoreError(f"{path} does not exist; it is made by the next build")
     with _translated(path):
         connection = _connect(path)
         connection.execute("PRAGMA query_only = ON")
         return Connection(path, connection)
+
+
+def is_made(path: Path) -> bool:
+    """Whether there is a file with a schema: one that is just being made, or whose maker died, has none."""
+    if not path.exists():
+        return False
+    with _translated(path), closing(_connect(path)) as connection:
+        return connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -104,4 +117,6 @@ def _translated(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        raise StoreError(f"{path}: {error}") from error
+        # The extended code's low byte is the plain one; some errors of the module itself have none.
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        raise (CorruptStore if code in DAMAGED else StoreError)(f"{path}: {error}") from error
