@@ -50,7 +50,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at. `advice` is what to do; empty where nothing has to be done."""
+    """One thing that was looked at. `advice` is what to do, empty where nothing is or `found` says it."""
 
     name: str
     verdict: Verdict

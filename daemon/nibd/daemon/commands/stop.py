@@ -28,8 +28,10 @@ def run(arguments: argparse.Namespace) -> int:
     listens = systemd_listens(user_paths())
     pid = None if listens and not _service_runs() else stop_daemon()
     if listens:
-        note("systemd still listens on the socket: the next command starts the daemon again; ")
-        note("'systemctl --user stop nibd.socket' or 'nibd service uninstall' ends that")
+        note(
+            "systemd still listens on the socket, so the next command starts the daemon again; "
+            "'systemctl --user stop nibd.socket' or 'nibd service uninstall' ends that"
+        )
     text = "no daemon runs" if pid is None else f"the daemon (process {pid}) has ended"
     emit(arguments, {"stopped": pid is not None, "pid": pid, "systemd_listens": listens}, text)
     return Exit.OK
