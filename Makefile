@@ -1,6 +1,6 @@
 # make run    does the main job on a real repository, visibly
 # make test   everything that decides whether a change may land (under 15 minutes)
-# make bench  what is slow or measures
+# make bench  measures, slowly, on clones: FLASK=path SYMPY=path, or REPOS="name=path ..."
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -36,6 +36,14 @@ unit: setup
 	$(BIN)/pytest -n auto -q
 
 test: lint types imports unit
+
+# BENCH passes options on, such as BENCH="--only hooks build --json figures.json".
+REPOS ?= $(if $(FLASK),flask=$(FLASK)) $(if $(SYMPY),sympy=$(SYMPY))
+BENCH ?=
+
+bench: setup
+	$(if $(strip $(REPOS)),,$(error give clones: make bench FLASK=path SYMPY=path, or REPOS="name=path ..."))
+	$(BIN)/python -m nibd.bench maintain $(REPOS:%=--repository %) $(BENCH)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

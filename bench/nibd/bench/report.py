@@ -1,0 +1,125 @@
+"""Figures with their names and bars, printed as a table with the machine they were taken on."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+LIBRARIES = ("tantivy", "pygit2", "tree-sitter", "faiss-cpu", "sentence-transformers", "torch")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """`bar` is what the figure is to reach, as people write it; `met` is `None` when there is no bar."""
+
+    name: str
+    value: str
+    bar: str = ""
+    met: bool | None = None
+
+
+@dataclass(slots=True)
+class Report:
+    """`details` are the samples behind the figures; `failed` names the parts that could not be measured."""
+
+    title: str
+    figures: list[Figure] = field(default_factory=list)
+    details: dict[str, Any] = field(default_factory=dict)
+    failed: list[str] = field(default_factory=list)
+
+    def add(self, name: str, value: str, bar: str = "", met: bool | None = None) -> None:
+        self.figures.append(Figure(name, value, bar, met))
+        print(f"  {name}: {value}{f'   (bar: {bar})' if bar else ''}", flush=True)
+
+    def add_spread(
+        self,
+        name: str,
+        seconds: Sequence[float],
+        median_bar: float | None = None,
+        p95_bar: float | None = None,
+        samples: Sequence[Any] | None = None,
+    ) -> None:
+        """Median, p95 and maximum against what the first two may be; `samples` are kept as details."""
+        self.details[name] = list(seconds if samples is None else samples)
+        if not seconds:
+            self.add(name, "no sample")
+            return
+        bars = [(statistics.median(seconds), median_bar, "median"), (p95(seconds), p95_bar, "p95")]
+        stated = [(value, bar, what) for value, bar, what in bars if bar is not None]
+        met = all(value <= bar for value, bar, _ in stated) if stated else None
+        self.add(name, spread(seconds), ", ".join(f"{what} <= {bar:g} s" for _, bar, what in stated), met)
+
+    def add_ratio(self, name: str, ratio: float, how: str, at_least: float | None = None) -> None:
+        bar = "" if at_least is None else f">= {at_least:g} times"
+        met = None if at_least is None else ratio >= at_least
+        self.add(name, f"{ratio:.1f} times ({how})", bar, met)
+
+    def add_count(self, name: str, good: int, of: int, bar: str = "every one") -> None:
+        self.add(name, f"{good} of {of}", bar, good == of and of > 0)
+
+    def add_failure(self, part: str, error: BaseException) -> None:
+        self.failed.append(part)
+        self.add(part, f"FAILED: {type(error).__name__}: {error}", met=False)
+
+    def text(self) -> str:
+        rows = [("what", "figure", "bar", "")]
+        rows += [(f.name, f.value, f.bar, _MET[f.met]) for f in self.figures]
+        widths = [max(len(row[at]) for row in rows) for at in range(4)]
+        padded = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows]
+        return "\n".join([self.title, machine(), "", *("  ".join(row).rstrip() for row in padded)])
+
+    def save(self, path: Path) -> None:
+        data = {
+            "title": self.title,
+            "machine": machine(),
+            "figures": [asdict(figure) for figure in self.figures],
+            "failed": self.failed,
+            "details": self.details,
+        }
+        path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
+
+_MET = {True: "met", False: "NOT MET", None: ""}
+
+
+def machine() -> str:
+    """Processor, memory, system and libraries, on one line."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    model = models[0] if models else platform.machine()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    cores = len(os.sched_getaffinity(0))
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    system = f"{platform.system()} {platform.release()}, Python {platform.python_version()}"
+    return f"{cores} x {model}, {memory:.0f} GiB, {system}, {', '.join(_libraries())}; {now}"
+
+
+def _libraries() -> list[str]:
+    found = []
+    for name in LIBRARIES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            found.append(f"no {name}")
+    return found
+
+
+def p95(values: Sequence[float]) -> float:
+    """The smallest of `values` that 95% of them do not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, -(-len(ordered) * 95 // 100) - 1)]
+
+
+def spread(values: Sequence[float], unit: str = "s", digits: int = 3) -> str:
+    return (
+        f"median {statistics.median(values):.{digits}f} {unit}, p95 {p95(values):.{digits}f}, "
+        f"max {max(values):.{digits}f} (n={len(values)})"
+    )
