@@ -110,7 +110,6 @@ class Coordinator:
         }
         self.embedding = Embedding(settings.dense, paths.embeddings_db, log, self.embedded)
         self._views: dict[RepositoryId, RepositoryViews] = {}
-        self._forgotten: dict[RepositoryId, list[CheckoutId]] = {}
         self._heads = HeadReader()
         # Git is read by one thread, since open repositories must not be shared.
         self._git = ThreadPoolExecutor(1, "nibd-git")
@@ -182,7 +181,6 @@ class Coordinator:
         repository = checkout.repository
         self.scheduler.forget(repository, checkout.id)
         if self.registry.of_repository(repository):
-            self._forgotten.setdefault(repository, []).append(checkout.id)
             self._want(Job(repository, Kind.COLLECT, Lane.REPAIR))
         else:
             self.scheduler.forget(repository)
@@ -315,6 +313,11 @@ class Coordinator:
         job = running.job
         log = self._log.bind(job=job.kind.value, repository=job.repository, commit=job.commit)
         state = self.states.get(job.checkout) if job.checkout else None
+        if job.checkout and state is None:  # removed since the job was taken
+            self._ended(lane, job)
+            self._notify()
+            self._pump()
+            return
 
         def reported(_: str, value: Any) -> None:
             running.progress = value
@@ -327,7 +330,7 @@ class Coordinator:
                 reported,
                 running.unwanted,
             )
-        except (RpcError, ChildDied) as error:
+        except (RpcError, ChildDied, OSError) as error:  # OSError: no child could be started
             self._ended(lane, job)
             self._failed(job, state, error, log)
         else:
@@ -358,7 +361,7 @@ class Coordinator:
         self,
         job: Job,
         state: CheckoutState | None,
-        error: RpcError | ChildDied,
+        error: RpcError | ChildDied | OSError,
         log: structlog.stdlib.BoundLogger,
     ) -> None:
         if isinstance(error, RpcError) and error.code == ErrorCode.CANCELLED:
@@ -390,7 +393,7 @@ class Coordinator:
             "embeddings": str(self.paths.embeddings_db),
             "keep": self.settings.daemon.keep_snapshots,
             "pinned": list(self.views(job.repository).pins()),
-            "forget": self._forgotten.pop(job.repository, []),
+            "checkouts": [checkout.id for checkout in self.registry.of_repository(job.repository)],
             "deep": self.statistics.is_deep_collection_due(job.repository),
         }
 

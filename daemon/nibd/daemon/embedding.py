@@ -134,11 +134,12 @@ class Embedding:
                 await self._load()
                 request: JsonObject = {"embeddings_db": str(self._database), "profile": self.profile}
                 done = await self._child.call("run", request, reported)
-            except (RpcError, ChildDied) as error:
+            except (RpcError, ChildDied, OSError) as error:  # OSError: no child could be started
                 self.failure = str(error)
                 self._log.error("embedding_failed", reason=self.failure)
                 self._advanced(False)
-                await asyncio.sleep(RETRY_S)
+                # A child that died is started again after a pause of its supervisor's.
+                await asyncio.sleep(0.0 if isinstance(error, ChildDied) else RETRY_S)
                 continue
             finally:
                 self.progress = None

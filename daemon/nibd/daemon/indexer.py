@@ -139,8 +139,8 @@ class Indexer:
         if not folder.catalog.exists():
             return {"retired": 0, "swept": 0}
         stores = self._open(params["folder"])
-        for checkout in params["forget"]:
-            stores.catalog.forget(CheckoutId(checkout))
+        for checkout in stores.catalog.checkouts() - set(params["checkouts"]):
+            stores.catalog.forget(checkout)
         retired = stores.catalog.retire(params["keep"], [Generation(g) for g in params["pinned"]])
         result = {"retired": len(retired), "swept": len(sweep(folder, stores.catalog))}
         if params["deep"]:

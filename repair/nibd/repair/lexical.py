@@ -17,7 +17,7 @@ from nibd.repair.derive import rederive
 from nibd.repair.git import GitSource
 from nibd.repair.policy import Policy
 from nibd.stores.bitmap import Bitmap
-from nibd.stores.errors import CorruptFacts, StoreError
+from nibd.stores.errors import CorruptFacts, CorruptStore, StoreError
 from nibd.stores.lexical import GenerationStats, TreeFile, build
 from nibd.stores.lexical_files import RECORD, check_files, read_record
 from nibd.stores.repository import RepositoryStores
@@ -106,7 +106,7 @@ def _built(
         except StoreError:
             shutil.rmtree(target, ignore_errors=True)
             raise
-    raise StoreError(f"{stores.facts.path}: more than {DAMAGED_FACTS} damaged rows; delete it to start anew")
+    raise CorruptStore(f"{stores.facts.path}: more than {DAMAGED_FACTS} damaged rows; all is made anew")
 
 
 def _files(stores: RepositoryStores, rows: Bitmap) -> list[TreeFile]:

@@ -114,6 +114,10 @@ class Catalog:
         rows = self._db.rows("SELECT tree, generation, manifest FROM snapshot ORDER BY generation")
         return [decode(TreeId(row[0]), Generation(row[1]), row[2]) for row in rows]
 
+    def checkouts(self) -> set[CheckoutId]:
+        """Those that ever showed something and were not forgotten."""
+        return {CheckoutId(row[0]) for row in self._db.rows("SELECT DISTINCT checkout FROM publication")}
+
     def forget(self, checkout: CheckoutId) -> None:
         """Drop the publications of a checkout that is gone; `retire` then frees its snapshots."""
         with self._db.transaction() as db:

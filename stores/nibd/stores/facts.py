@@ -218,7 +218,8 @@ class FactStore:
     def _required(self, blob: BlobId, language: str) -> sqlite3.Row:
         row = self._row(blob, language)
         if row is None:
-            raise StoreError(f"{self._db.path}: no facts of {blob} as {language or 'text'}")
+            # Nobody asks for what was never put: a power cut or a hand took it.
+            raise CorruptFacts(self._db.path, blob, language)
         return row
 
     def _decoded(self, blob: BlobId, language: str, decode: Callable[[], T]) -> T:
