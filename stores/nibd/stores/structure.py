@@ -51,7 +51,9 @@ SCHEMA = (
         source INTEGER, UNIQUE (path, blob, mode, language, skip, profile))""",
     "CREATE INDEX file_by_source ON file (source)",
     "CREATE INDEX file_by_skip ON file (skip) WHERE skip = 'missing_object'",
-    "CREATE TABLE listing (id INTEGER PRIMARY KEY, bits BLOB NOT NULL, checksum INTEGER NOT NULL)",
+    # AUTOINCREMENT: who remembers a listing by its number never finds another under it.
+    """CREATE TABLE listing (id INTEGER PRIMARY KEY AUTOINCREMENT, bits BLOB NOT NULL,
+        checksum INTEGER NOT NULL)""",
 )
 
 
