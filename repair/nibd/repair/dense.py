@@ -80,7 +80,7 @@ class DenseRepair:
             made = self._rows(change, listing)
         except StoreError:
             # The matrix or its row list cannot be read. It is a cache of vectors that are kept elsewhere.
-            change = self._all(listing)
+            change = self._all(listing, self._new_matrix())
             made = self._rows(change, listing)
         coverage = Coverage(len(made.rows), len(made.rows) + made.missing)
         if made.missing and (partial is None or coverage.done <= partial.coverage.done):
@@ -101,8 +101,10 @@ class DenseRepair:
         )
 
     def fold(self, listing: Bitmap) -> ViewRecord | None:
-        """The record of `listing` in a new matrix; `None` when a vector that it takes is gone by now."""
-        change = self._all(listing)
+        """The record of `listing` in a new matrix; `None` when there is no vector for some text of it."""
+        if self.setting.absent:
+            return None
+        change = self._all(listing, self._new_matrix())
         made = self._rows(change, listing)
         if made.missing:
             return None
@@ -124,7 +126,7 @@ class DenseRepair:
         try:
             change = self._change(checkout, listing)
         except StoreError:
-            change = self._all(listing)
+            change = self._all(listing, self._new_matrix())
         wanted = embeddings.missing(self.setting.profile, change.come)
         waiting = len(wanted)
         files = self.stores.structure.files(self._files_with(change.files, wanted))
@@ -157,13 +159,14 @@ class DenseRepair:
                 before = structure.listing(snapshot.listing)
                 gone = {text for _, text in structure.text_ids(before.minus(listing))}
                 return self._since(before, gone, listing, row_list.parent, read_rows(row_list))
-        return self._all(listing)
+        return self._all(listing, self._unfinished_matrix() or self._new_matrix())
 
-    def _all(self, listing: Bitmap) -> _Change:
-        """From nothing, into the matrix that a first build has begun, or a new one."""
-        unfinished = self._unfinished_matrix()
-        matrix = unfinished or self.stores.folder.dense / f"{self.setting.profile}-{secrets.token_hex(4)}"
+    def _all(self, listing: Bitmap, matrix: Path) -> _Change:
+        """From nothing, into a matrix that a first build has begun, or a new one."""
         return self._since(Bitmap(), set(), listing, matrix, Bitmap())
+
+    def _new_matrix(self) -> Path:
+        return self.stores.folder.dense / f"{self.setting.profile}-{secrets.token_hex(4)}"
 
     def _unfinished_matrix(self) -> Path | None:
         """That of the newest partial view: a first build goes on in it."""

@@ -139,9 +139,13 @@ def _repaired(transition: Transition, target: Target, discard: frozenset[View]) 
         _newest_serving(transition, checkout, View.LEXICAL, discard),
         change.listing,
     )
-    inline = len(change.listing.minus(base.listing)) <= INLINE_DENSE_FILES and View.DENSE not in discard
     maker = _dense(transition)
-    views[View.DENSE] = maker.assemble(checkout, change.listing) if inline else maker.pending()
+    if View.DENSE in discard:
+        views[View.DENSE] = maker.fold(change.listing) or maker.pending()
+    elif len(change.listing.minus(base.listing)) <= INLINE_DENSE_FILES:
+        views[View.DENSE] = maker.assemble(checkout, change.listing)
+    else:
+        views[View.DENSE] = maker.pending()
     return Snapshot(
         tree=target.tree,
         generation=UNPUBLISHED,
@@ -236,7 +240,9 @@ def _kept(transition: Transition, tree: TreeId) -> Snapshot | None:
     if not all((transition.stores.folder.root / location).exists() for location in _locations(kept)):
         return None
     dense = kept.views[View.DENSE]
-    return kept if dense.profile == transition.dense.profile and dense.state is not State.FAILED else None
+    if dense.profile != transition.dense.profile or dense.state is State.FAILED:
+        return None
+    return kept if (dense.state is State.ABSENT) == bool(transition.dense.absent) else None
 
 
 def _locations(snapshot: Snapshot) -> list[str]:
