@@ -15,7 +15,7 @@ import itertools
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -27,7 +27,7 @@ from nibd.query.comparison import Comparison, Side, compare_dense, compare_lexic
 from nibd.repair.dense import DenseSetting
 from nibd.repair.git import open_source
 from nibd.repair.policy import EXTRACTOR, Policy
-from nibd.repair.progress import Progress
+from nibd.repair.progress import Progress, Reporter
 from nibd.repair.transition import Outcome, RulesCache, Target, Transition, repair, repair_dense
 from nibd.stores.dense import DenseStore
 from nibd.stores.dense_rows import members, read_rows
@@ -107,6 +107,8 @@ class Views:
         self.repo = repo
         self.policy = policy or Policy()
         self.workers = workers
+        self.report: Reporter = _no_report
+        self.dense_absent: str | None = None
         self.folder = RepositoryFolder(root / "repository")
         self._rebuilds = itertools.count()
         self.open()
@@ -133,29 +135,40 @@ class Views:
         embed: bool = True,
     ) -> Made:
         """Publish `revision`; with `embed`, every text that waits gets its vector, and so does the view."""
-        source = open_source(self.repo.path)
-        try:
-            commit = CommitId(self.repo.git("rev-parse", f"{revision}^{{commit}}"))
-            target = Target(checkout, commit, source.tree_of(commit))
-            transition = Transition(
-                source=source,
-                stores=self.stores,
-                policy=self.policy,
-                dense=DenseSetting(DENSE_PROFILE, self.embeddings),
-                report=_no_report,
-                workers=self.workers,
-                rules=self._rules,
-            )
+        with self._transition(revision, checkout) as (transition, target):
             before = {snapshot.generation for snapshot in self.stores.catalog.snapshots()}
             outcome = repair(transition, target, frozenset(discard))
             kept = outcome.publication.snapshot.generation in before
             embedded = 0
             if embed and outcome.dense_missing:
-                embedded = self._embed()
+                embedded = self.embed()
                 outcome = repair_dense(transition, target) or outcome
-        finally:
-            source.close()
         return Made(outcome, NOTHING if kept else _work(outcome.publication.snapshot, embedded), kept)
+
+    def repair_dense(self, revision: str = "HEAD", checkout: CheckoutId = MAIN) -> Outcome | None:
+        with self._transition(revision, checkout) as (transition, target):
+            return repair_dense(transition, target)
+
+    def embed(self, limit: int = ALL_TEXTS) -> int:
+        """What the embedder does: at most `limit` of the texts on the spool get their vector."""
+        texts = self.embeddings.spool.take(DENSE_PROFILE, limit)
+        self.embeddings.put_many(DENSE_PROFILE, {text: vector_of(text) for text, _ in texts})
+        return len(texts)
+
+    @contextmanager
+    def _transition(self, revision: str, checkout: CheckoutId) -> Iterator[tuple[Transition, Target]]:
+        commit = CommitId(self.repo.git("rev-parse", f"{revision}^{{commit}}"))
+        with closing(open_source(self.repo.path)) as source:
+            transition = Transition(
+                source=source,
+                stores=self.stores,
+                policy=self.policy,
+                dense=DenseSetting(DENSE_PROFILE, self.embeddings, self.dense_absent),
+                report=self.report,
+                workers=self.workers,
+                rules=self._rules,
+            )
+            yield transition, Target(checkout, commit, source.tree_of(commit))
 
     def collect(self, keep: int = 0, pinned: Sequence[Generation] = (), deep: bool = True) -> None:
         """As the indexer's job of that name."""
@@ -229,14 +242,9 @@ class Views:
         finally:
             fresh.close()
 
-    def _embed(self) -> int:
-        texts = self.embeddings.spool.take(DENSE_PROFILE, ALL_TEXTS)
-        self.embeddings.put_many(DENSE_PROFILE, {text: vector_of(text) for text, _ in texts})
-        return len(texts)
-
 
 def _no_report(_: Progress) -> None:
-    """Nothing stops these repairs."""
+    """Stops nothing."""
 
 
 def _vectors(texts: Sequence[TextId]) -> list[bytes]:
