@@ -37,4 +37,5 @@ def measure(name: str, repository: Path, report: Report) -> None:
 
 def _size(snapshot: Snapshot) -> str:
     counts = snapshot.views[View.STRUCTURAL].counts
-    return f"{snapshot.files['indexed']} files, {counts}"
+    units = sum(count for what, count in counts.items() if what.startswith("units:"))
+    return f"{snapshot.files['indexed']} files, {counts.get('lines', 0)} lines, {units} units"

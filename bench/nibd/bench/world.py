@@ -90,14 +90,21 @@ class World:
     @contextmanager
     def daemon(self) -> Iterator[subprocess.Popen[bytes]]:
         """Run the daemon until the block ends."""
-        process = subprocess.Popen(
-            [sys.executable, "-m", "nibd.daemon.main"], env=self.environment, stdin=subprocess.DEVNULL
-        )
+        said = self.root / "daemon.stderr"
+        with said.open("ab") as stderr:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "nibd.daemon.main"],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stderr=stderr,
+            )
         try:
             deadline = time.monotonic() + START_S
             while not self._answers():
-                if process.poll() is not None or time.monotonic() > deadline:
-                    raise BenchError("the daemon does not start; see what it printed")
+                if process.poll() is not None:
+                    raise BenchError(f"the daemon ended: {said.read_text(errors='replace')[-2000:].strip()}")
+                if time.monotonic() > deadline:
+                    raise BenchError(f"the daemon does not answer within {START_S:.0f} s")
                 time.sleep(0.05)
             yield process
         finally:
