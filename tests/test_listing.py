@@ -12,6 +12,7 @@ import pytest
 
 from gitrepo import Repo
 from nibd.query import comparison
+from nibd.repair import dense
 from nibd.repair.progress import Interrupted, Progress
 from nibd.stores.dense import ROWS_FILE, VECTORS_FILE
 from nibd.stores.errors import CorruptFacts
@@ -321,3 +322,30 @@ def test_a_damaged_matrix_of_an_unfinished_view_is_made_anew(
     views.embed()
     views.repair_dense()
     assert views.differences() == []
+
+
+def test_views_that_have_grown_old_are_folded_and_equal_a_rebuild(
+    views: Views, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dense, "OLD_ROWS", 4)
+    number = 3
+    while not (made := views.repair()).outcome.fold or not dense.is_old(made.snapshot.views[View.DENSE]):
+        edit(views, number)
+        number += 1
+        assert number < 40
+    assert made.snapshot.views[View.LEXICAL].counts["old"]
+    outcome = views.fold()
+    assert outcome is not None
+    folded = outcome.publication.snapshot
+    assert folded.views[View.LEXICAL].counts["dead"] == 0
+    assert folded.views[View.DENSE].counts["rows"] == folded.views[View.DENSE].counts["texts"]
+    assert views.differences() == []
+    edit(views, number)
+    assert views.repair().work.read <= 2
+    assert views.differences() == []
+
+
+def test_a_checkout_that_moved_on_is_not_folded_for_the_tree_of_before(views: Views) -> None:
+    edit(views, 3)
+    assert views.fold() is None
+    assert views.repair_dense() is None

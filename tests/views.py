@@ -28,7 +28,7 @@ from nibd.repair.dense import DenseSetting
 from nibd.repair.git import open_source
 from nibd.repair.policy import EXTRACTOR, Policy
 from nibd.repair.progress import Progress, Reporter
-from nibd.repair.transition import Outcome, RulesCache, Target, Transition, repair, repair_dense
+from nibd.repair.transition import Outcome, RulesCache, Target, Transition, fold, repair, repair_dense
 from nibd.stores.dense import DenseStore
 from nibd.stores.dense_rows import members, read_rows
 from nibd.stores.embeddings import EmbeddingStore
@@ -148,6 +148,10 @@ class Views:
     def repair_dense(self, revision: str = "HEAD", checkout: CheckoutId = MAIN) -> Outcome | None:
         with self._transition(revision, checkout) as (transition, target):
             return repair_dense(transition, target)
+
+    def fold(self, revision: str = "HEAD", checkout: CheckoutId = MAIN) -> Outcome | None:
+        with self._transition(revision, checkout) as (transition, target):
+            return fold(transition, target)
 
     def embed(self, limit: int = ALL_TEXTS) -> int:
         """What the embedder does: at most `limit` of the texts on the spool get their vector."""
