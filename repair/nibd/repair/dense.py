@@ -17,6 +17,7 @@ Nothing here loads a model. What an interrupted step did is found done by the ne
 from __future__ import annotations
 
 import secrets
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -75,13 +76,8 @@ class DenseRepair:
         if self.setting.absent:
             return self.pending()
         started = time.perf_counter()
-        try:
-            change = self._change(checkout, listing)
-            made = self._rows(change, listing)
-        except StoreError:
-            # The matrix or its row list cannot be read. It is a cache of vectors that are kept elsewhere.
-            change = self._all(listing, self._new_matrix())
-            made = self._rows(change, listing)
+        change = self._change(checkout, listing)
+        made = self._rows(change, listing)
         coverage = Coverage(len(made.rows), len(made.rows) + made.missing)
         if made.missing and (partial is None or coverage.done <= partial.coverage.done):
             return partial if partial and partial.artifact else self._building(coverage)
@@ -118,15 +114,23 @@ class DenseRepair:
             work={"texts_added": len(change.come), "rows_appended": made.appended},
         )
 
+    def discard(self, listing: Bitmap) -> ViewRecord:
+        """The record of `listing` with nothing taken from matrices, which are found damaged.
+
+        Where the user's embeddings lack some text, the matrices are removed and the view is pending.
+        """
+        folded = self.fold(listing)
+        if folded is None and self.setting.absent is None:
+            for matrix in self.stores.folder.dense.glob(f"{self.setting.profile}-*"):
+                shutil.rmtree(matrix)
+        return folded or self.pending()
+
     def spool_missing(self, checkout: CheckoutId, listing: Bitmap, report: Reporter) -> int:
         """Put the texts that have no vector on the spool; how many of this listing wait."""
         embeddings = self.setting.embeddings
         if self.setting.absent or embeddings is None:
             return 0
-        try:
-            change = self._change(checkout, listing)
-        except StoreError:
-            change = self._all(listing, self._new_matrix())
+        change = self._change(checkout, listing)
         wanted = embeddings.missing(self.setting.profile, change.come)
         waiting = len(wanted)
         files = self.stores.structure.files(self._files_with(change.files, wanted))
@@ -156,9 +160,13 @@ class DenseRepair:
             record = snapshot.views[View.DENSE]
             if record.state is State.READY and record.artifact and record.profile == self.setting.profile:
                 row_list = self.stores.folder.root / record.artifact.location
-                before = structure.listing(snapshot.listing)
-                gone = {text for _, text in structure.text_ids(before.minus(listing))}
-                return self._since(before, gone, listing, row_list.parent, read_rows(row_list))
+                try:
+                    rows, before = read_rows(row_list), structure.listing(snapshot.listing)
+                except StoreError:
+                    continue  # deleted or damaged: a cache of vectors that are kept elsewhere
+                if _opens(row_list.parent):
+                    gone = {text for _, text in structure.text_ids(before.minus(listing))}
+                    return self._since(before, gone, listing, row_list.parent, rows)
         return self._all(listing, self._unfinished_matrix() or self._new_matrix())
 
     def _all(self, listing: Bitmap, matrix: Path) -> _Change:
@@ -173,11 +181,8 @@ class DenseRepair:
         for snapshot in reversed(self.stores.catalog.snapshots()):
             record = snapshot.views[View.DENSE]
             if record.artifact and record.profile == self.setting.profile:
-                return (
-                    (self.stores.folder.root / record.artifact.location).parent
-                    if record.state is State.BUILDING
-                    else None
-                )
+                matrix = (self.stores.folder.root / record.artifact.location).parent
+                return matrix if record.state is State.BUILDING and _opens(matrix) else None
         return None
 
     def _since(
@@ -254,6 +259,15 @@ class _Made:
     missing: int
     appended: int
     rows_in_matrix: int
+
+
+def _opens(matrix: Path) -> bool:
+    """Whether a matrix is there and has as many vectors as it names."""
+    try:
+        DenseStore.open_reader(matrix).close()
+    except StoreError:
+        return False
+    return True
 
 
 def is_old(record: ViewRecord) -> bool:

@@ -141,7 +141,7 @@ def _repaired(transition: Transition, target: Target, discard: frozenset[View]) 
     )
     maker = _dense(transition)
     if View.DENSE in discard:
-        views[View.DENSE] = maker.fold(change.listing) or maker.pending()
+        views[View.DENSE] = maker.discard(change.listing)
     elif len(change.listing.minus(base.listing)) <= INLINE_DENSE_FILES:
         views[View.DENSE] = maker.assemble(checkout, change.listing)
     else:
