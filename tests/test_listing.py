@@ -349,3 +349,15 @@ def test_a_checkout_that_moved_on_is_not_folded_for_the_tree_of_before(views: Vi
     edit(views, 3)
     assert views.fold() is None
     assert views.repair_dense() is None
+
+
+@pytest.mark.parametrize("damage", [each for each, view in DAMAGED.items() if view is View.DENSE])
+def test_every_text_is_embedded_again_when_the_embeddings_are_lost_with_the_matrix(
+    views: Views, damage: Damage
+) -> None:
+    damage(views)
+    views.embeddings.trim(0)
+    edit(views, 3)
+    made = views.repair(discard=[View.DENSE] if damage is turn_vectors else [])
+    assert made.work.embedded == 3
+    assert views.differences() == []
