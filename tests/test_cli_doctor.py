@@ -157,18 +157,18 @@ def test_without_systemd_nothing_is_wrong(tmp_path: Path) -> None:
 
 
 def test_hooks_of_each_checkout(paths: Paths, checkout: Checkout) -> None:
-    missing = doctor.check_hooks(checkout, paths.markers_dir)
+    missing = doctor.check_hooks(checkout, paths.marker(checkout.repository))
     assert missing.verdict is Verdict.WARNING
     assert "absent" in missing.found
     assert f"nibd init {checkout.work_tree}" in missing.advice
 
-    marker = doctor.marker_of(checkout.repository, paths.markers_dir)
+    marker = paths.marker(checkout.repository)
     install(checkout.work_tree, marker, paths.hook_records_dir)
-    assert doctor.check_hooks(checkout, paths.markers_dir).verdict is Verdict.OK
+    assert doctor.check_hooks(checkout, paths.marker(checkout.repository)).verdict is Verdict.OK
 
     theirs = checkout.git_dir / "hooks" / "post-merge"
     theirs.write_text("#!/usr/bin/env python3\n")
-    left = doctor.check_hooks(checkout, paths.markers_dir)
+    left = doctor.check_hooks(checkout, paths.marker(checkout.repository))
     assert (left.verdict, left.advice) == (Verdict.WARNING, "commits are noticed a little later there")
     assert "post-merge left alone (it is run by python3" in left.found
 

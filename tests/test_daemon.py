@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -176,11 +177,29 @@ def test_verify_finds_equality_and_names_a_difference(daemon: Daemon, repo: Repo
     assert verdict["commit"] == status["head"]["commit"]
     assert verdict["views"]["structural"]["compared"]["files"] == 2
 
-    import sqlite3  # noqa: PLC0415 - to do the damage
-
     structure = daemon.cache / "repositories" / status["repository"] / "structure.db"
     with sqlite3.connect(structure) as database:
         database.execute("UPDATE unit SET qualified = 'other', name = 'other' WHERE name = 'gamma'")
     verdict = daemon.call("verify", path=str(repo.path))
     assert not verdict["equal"]
     assert "a.py: units differ at other" in verdict["views"]["structural"]["differences"][0]
+
+
+def test_facts_that_a_power_cut_lost_are_made_again(daemon: Daemon, repo: Repo) -> None:
+    daemon.add(repo.path)
+    status = daemon.published(repo.path)
+    facts = daemon.cache / "repositories" / status["repository"] / "facts.db"
+    with sqlite3.connect(facts) as database:
+        database.execute("DELETE FROM fact")
+    with pytest.raises(RpcError, match="built again") as refused:
+        daemon.call("search", path=str(repo.path), query="alpha")
+    assert refused.value.code == ErrorCode.VIEW_NOT_READY
+
+    def healed() -> bool:
+        try:
+            return bool(daemon.call("search", path=str(repo.path), query="alpha")["hits"])
+        except RpcError:
+            return False
+
+    wait_until(healed, what="the facts to be made again")
+    assert daemon.call("verify", path=str(repo.path))["equal"]

@@ -18,6 +18,7 @@ in every answer until it succeeds. Nothing here computes or reads a view: childr
 from __future__ import annotations
 
 import asyncio
+import shutil
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +30,7 @@ import structlog
 
 from nibd.daemon.embedding import Embedding
 from nibd.daemon.heads import HeadHistory, HeadReader, HeadState
+from nibd.daemon.indexer import VERIFY_PREFIX
 from nibd.daemon.indexer import Job as IndexerJob
 from nibd.daemon.paths import Paths
 from nibd.daemon.registry import Checkout, Registry
@@ -125,6 +127,7 @@ class Coordinator:
     async def start(self) -> None:
         """Know the model, then every registered checkout."""
         await self.embedding.prepare()
+        await asyncio.to_thread(_sweep_scratch, self.paths.repositories_dir)
         for checkout in self.registry.checkouts:
             self.states[checkout.id] = CheckoutState(checkout)
         self.compare_all()
@@ -156,7 +159,7 @@ class Coordinator:
         """Something happened in these folders: markers, or Git directories."""
         touched = set(folders)
         for state in list(self.states.values()):
-            marker = self.marker(state.checkout.repository)
+            marker = self.paths.marker(state.checkout.repository)
             if touched & {state.checkout.git_dir, state.checkout.common_dir, marker}:
                 self._spawn(self.look(state))
 
@@ -218,9 +221,6 @@ class Coordinator:
             folder = RepositoryFolder(self.paths.repository_dir(repository))
             views = self._views[repository] = RepositoryViews(folder)
         return views
-
-    def marker(self, repository: RepositoryId) -> Path:
-        return self.paths.markers_dir / repository
 
     def watched(self) -> list[Path]:
         """The folders in which a change is a hint."""
@@ -431,3 +431,9 @@ def _in_sequence(checkout: Checkout) -> bool:
     return any(
         (checkout.git_dir / name).exists() for name in ("rebase-merge", "rebase-apply", "sequencer")
     )
+
+
+def _sweep_scratch(repositories: Path) -> None:
+    """Remove what a verification that was killed left."""
+    for scratch in repositories.glob(f"{VERIFY_PREFIX}*"):
+        shutil.rmtree(scratch)

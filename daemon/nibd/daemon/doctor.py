@@ -28,7 +28,6 @@ from nibd.ipc.sockets import SocketPlace, socket_path
 from nibd.repair.embedding_profile import EmbeddingError, runtime
 from nibd.repair.git.command import find_git, git_version
 from nibd.repair.git.errors import GitError
-from nibd.stores.types import RepositoryId
 from nibd.systemd import manager
 from nibd.systemd.errors import ManagerUnavailable, SystemdError
 
@@ -235,16 +234,16 @@ def check_repositories(paths: Paths) -> Iterator[Check]:
     if not checkouts:
         yield _ok("repositories", "none is registered; 'nibd init' in one registers it")
     for checkout in checkouts:
-        yield check_hooks(checkout, paths.markers_dir)
+        yield check_hooks(checkout, paths.marker(checkout.repository))
 
 
-def check_hooks(checkout: Checkout, markers: Path) -> Check:
+def check_hooks(checkout: Checkout, marker: Path) -> Check:
     """Whether the checkout is there, and its hooks are as `nibd init` leaves them."""
     where = str(checkout.work_tree)
     if not checkout.work_tree.is_dir():
         return _problem("repository", f"{where} is gone", f"'nibd remove {where}' if it is not to come back")
     try:
-        reports = inspect(checkout.work_tree, marker_of(checkout.repository, markers))
+        reports = inspect(checkout.work_tree, marker)
     except HooksError as error:
         return _problem("repository", f"{where}: {error}", "")
     reported = [report for report in reports if report.outcome in _REPORTED]
@@ -253,11 +252,6 @@ def check_hooks(checkout: Checkout, markers: Path) -> Check:
     mendable = any(report.outcome in (Outcome.ABSENT, Outcome.OUTDATED) for report in reported)
     advice = f"'nibd init {where}' installs them" if mendable else "commits are noticed a little later there"
     return _warning("repository", f"{where}: {_hooks(reported)}", advice)
-
-
-def marker_of(repository: RepositoryId, markers: Path) -> Path:
-    """The file that the hooks of a repository touch."""
-    return markers / repository
 
 
 def _hooks(reports: Sequence[HookReport]) -> str:

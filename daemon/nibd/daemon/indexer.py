@@ -52,6 +52,9 @@ REPORT_S = 0.1
 OPEN_REPOSITORIES = 4
 MAX_EMBEDDINGS_BYTES = 2 << 30
 """About 1,300,000 vectors; those used longest ago go first, and are made again when wanted."""
+VERIFY_PREFIX = "nibd-verify-"
+"""Of the scratch folders beside the repositories' own, in which a verification rebuilds."""
+
 SWITCHED_OFF = "switched off by the settings ([dense] enabled)"
 
 

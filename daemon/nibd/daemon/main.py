@@ -13,8 +13,10 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import structlog
@@ -36,6 +38,10 @@ from nibd.systemd.errors import SystemdError
 from nibd.systemd.notify import Notifier
 
 REFUSED = 3
+COMPARE = "compare"
+PULSE_S = 30.0
+CLOCK_SET_S = 5.0
+"""The system's clock was set when it moved so much against the monotonic one between two pulses."""
 
 
 class DaemonError(Exception):
@@ -65,7 +71,7 @@ async def run(
         _limits(settings),
     )
     watcher = _watcher(coordinator, settings, log)
-    timers = _timers(coordinator, settings, notifier)
+    timers = _timers(coordinator, settings)
     watching = asyncio.ensure_future(watcher.run())
     try:
         await coordinator.start()
@@ -74,7 +80,9 @@ async def run(
         timers.start()
         log.info("ready", pid=os.getpid(), checkouts=len(coordinator.states))
         notifier.ready(f"{len(coordinator.states)} checkouts")
+        pulse = asyncio.ensure_future(_pulse(timers, notifier))
         await stopping.wait()
+        pulse.cancel()
     finally:
         notifier.stopping()
         log.info("stopping")
@@ -105,22 +113,33 @@ def _watcher(
     return watcher
 
 
-def _timers(coordinator: Coordinator, settings: Settings, notifier: Notifier) -> AsyncIOScheduler:
-    """What runs by the clock: the last net under lost hints, and systemd's watchdog."""
+def _timers(coordinator: Coordinator, settings: Settings) -> AsyncIOScheduler:
+    """What runs by the clock: the last net under lost hints."""
     timers = AsyncIOScheduler(job_defaults={"coalesce": True, "misfire_grace_time": None})
-    # Coroutines, so that they run on the loop and not in a thread of the scheduler's.
 
-    async def compare() -> None:
+    async def compare() -> None:  # a coroutine, so that it runs on the loop and not in a thread
         coordinator.on_registered()  # a folder that could not be watched may be there now
         coordinator.compare_all()
 
-    async def still_alive() -> None:
-        notifier.watchdog()
-
-    timers.add_job(compare, "interval", seconds=settings.daemon.compare_interval_s)
-    if notifier.watchdog_interval_s is not None:
-        timers.add_job(still_alive, "interval", seconds=notifier.watchdog_interval_s)
+    seconds = settings.daemon.compare_interval_s
+    timers.add_job(compare, "interval", seconds=seconds, id=COMPARE)
     return timers
+
+
+async def _pulse(timers: AsyncIOScheduler, notifier: Notifier) -> None:
+    """Tell systemd that the loop turns, by the loop's own clock, and notice when the system's is set.
+
+    The timers go by the system's clock: set back by a day, they would be silent for a day.
+    """
+    pause = min(PULSE_S, notifier.watchdog_interval_s or PULSE_S)
+    offset = time.time() - time.monotonic()
+    while True:
+        notifier.watchdog()
+        await asyncio.sleep(pause)
+        now = time.time() - time.monotonic()
+        if abs(now - offset) > CLOCK_SET_S:
+            timers.modify_job(COMPARE, next_run_time=datetime.now(UTC))
+        offset = now
 
 
 def _limits(settings: Settings) -> Limits:

@@ -66,6 +66,10 @@ class Paths:
     def markers_dir(self) -> Path:
         return self.state_dir / "markers"
 
+    def marker(self, repository: RepositoryId) -> Path:
+        """What the repository's hooks touch; all of its checkouts share them."""
+        return self.markers_dir / repository
+
     @property
     def hook_records_dir(self) -> Path:
         return self.state_dir / "hooks"

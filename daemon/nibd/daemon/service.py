@@ -91,7 +91,7 @@ class Service:
         added = await self._coordinator.add(checkout)
         return _identity(checkout) | {
             "git_dir": str(checkout.git_dir),
-            "marker": str(self._coordinator.marker(checkout.repository)),
+            "marker": str(self._coordinator.paths.marker(checkout.repository)),
             "added": added,
         }
 
@@ -330,6 +330,8 @@ class Service:
                         return False
                 if self._coordinator.states.get(state.checkout.id) is not state:
                     return False
+                if state.failures and not state.is_current:
+                    return False  # it is tried again, but the reason may need somebody
                 for progress in self._progress(state):
                     await context.notify("progress", progress)
                 await changed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from nibd.daemon import wire
@@ -40,9 +40,12 @@ async def view_json(
     coordinator: Coordinator, state: CheckoutState, now: Standing, view: View
 ) -> JsonObject:
     if now.newest is None:
-        return wire.absent_view(view, _pending_reason(coordinator, state, view))
+        return wire.no_view(*_pending(coordinator, state, view)) | {"work": {}}
     serving = now.serving[view]
     record = now.newest.snapshot.views[view]
+    failure = coordinator.embedding.failure
+    if view is View.DENSE and record.state is State.BUILDING and failure:
+        record = replace(record, state=State.FAILED, reason=f"embedding failed and is tried again: {failure}")
     behind = await lag(coordinator, state, now.head, serving)
     described = wire.view(record, serving, behind, _stale_reason(state, now, serving, record.state))
     return described | {"work": dict(record.work)}
@@ -145,15 +148,16 @@ def _stale_reason(
     return None
 
 
-def _pending_reason(coordinator: Coordinator, state: CheckoutState, view: View) -> str | None:
+def _pending(coordinator: Coordinator, state: CheckoutState, view: View) -> tuple[State, str | None]:
+    """What a view is, and why, while the checkout shows nothing."""
     head = state.head
     if view is View.DENSE and coordinator.embedding.absent:
-        return coordinator.embedding.absent
+        return State.ABSENT, coordinator.embedding.absent
     if head and head.error:
-        return head.error
+        return State.FAILED, head.error
     if head and head.commit is None:
-        return "the branch has no commit yet"
-    return state.failure
+        return State.ABSENT, "the branch has no commit yet"
+    return (State.FAILED, state.failure) if state.failure else (State.BUILDING, None)
 
 
 def _running(running: Running) -> JsonObject:

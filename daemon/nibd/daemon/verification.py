@@ -37,7 +37,8 @@ async def verify(
             await context.notify("progress", report)
         compared = await answer
     except ChildDied as died:
-        raise RpcError(ErrorCode.INTERNAL, f"the verification ended early: {died}") from died
+        words = died.stderr_tail.splitlines()[-1:] or [str(died)]
+        raise RpcError(ErrorCode.INTERNAL, f"the verification ended early: {words[0]}") from died
     finally:
         child.kill()
         await child.wait()

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from nibd.daemon.indexer import Indexer, Job, serve
+from nibd.daemon.indexer import VERIFY_PREFIX, Indexer, Job, serve
 from nibd.ipc.child_endpoint import ChildEndpoint, ChildRequest
 from nibd.ipc.messages import ErrorCode, Json, RpcError
 from nibd.query.comparison import Comparison, Side, compare_dense, compare_lexical, compare_structure
@@ -42,7 +42,7 @@ def verify(request: ChildRequest) -> Json:
     job = Job(**params)
     published = RepositoryFolder(Path(job.folder))
     snapshot = _published(published, generation)
-    with tempfile.TemporaryDirectory(prefix="nibd-verify-", dir=Path(job.folder).parent) as scratch:
+    with tempfile.TemporaryDirectory(prefix=VERIFY_PREFIX, dir=Path(job.folder).parent) as scratch:
         rebuilt = RepositoryFolder(Path(scratch) / "views")
         fresh = _rebuild(request, job, Path(scratch))
         if fresh.tree != snapshot.tree:

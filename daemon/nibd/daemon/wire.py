@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from nibd.ipc.messages import Json, JsonObject
 from nibd.query.hits import Hit
 from nibd.stores.snapshot import Publication, ViewRecord
-from nibd.stores.types import RepoPath, State, View
+from nibd.stores.types import RepoPath, State
 
 
 def path_fields(path: RepoPath) -> JsonObject:
@@ -53,13 +53,9 @@ def view(
     }
 
 
-NO_VIEW = ViewRecord(State.BUILDING, reason="nothing is published yet")
-
-
-def absent_view(name: View, reason: str | None) -> JsonObject:
+def no_view(state: State, reason: str | None) -> JsonObject:
     """Of a checkout that shows nothing yet."""
-    record = ViewRecord(State.ABSENT, reason=reason) if name is View.DENSE and reason else NO_VIEW
-    return view(record, None, lag(None, None), reason)
+    return view(ViewRecord(state, reason="nothing is published yet"), None, lag(None, None), reason)
 
 
 def hit(found: Hit, snippet: str | None, edited: bool | None) -> JsonObject:

@@ -23,8 +23,8 @@ from nibd.repair.git import GitSource, TreeEntry, open_source
 from nibd.repair.languages import language_of
 from nibd.repair.progress import Progress, Reporter
 from nibd.stores.errors import CorruptFacts
-from nibd.stores.facts import EncodedFact, FactStore, encode
-from nibd.stores.types import BlobId, FileVersion, Skip
+from nibd.stores.facts import EncodedFact, FactKey, FactStore, encode
+from nibd.stores.types import FileVersion, Skip
 
 BATCH_FILES = 64
 PARALLEL_FILES = 192
@@ -89,16 +89,16 @@ def examine(source: GitSource, facts: FactStore, entry: TreeEntry) -> Examined:
     return Examined(_version(entry, language, skip), encode(entry.blob, language, found))
 
 
-def rederive(source: GitSource, facts: FactStore, damaged: CorruptFacts) -> None:
-    """Make the facts of one blob again and put them over a damaged row.
+def rederive(source: GitSource, facts: FactStore, keys: Iterable[FactKey]) -> None:
+    """Make the facts of blobs again, over damaged rows or where rows are missing.
 
-    Raises `damaged` when the blob itself cannot be had any more.
+    Raises `CorruptFacts` when a blob itself cannot be had any more.
     """
-    blob = BlobId(damaged.blob)
-    data = source.read(blob)
-    if data is None:
-        raise damaged
-    facts.put_many([(blob, damaged.language, extract(data, damaged.language))])
+    for blob, language in keys:
+        data = source.read(blob)
+        if data is None:
+            raise CorruptFacts(facts.path, blob, language)
+        facts.put_many([(blob, language, extract(data, language))])
 
 
 def _version(entry: TreeEntry, language: str, skip: Skip | None) -> FileVersion:

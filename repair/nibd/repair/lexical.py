@@ -18,11 +18,12 @@ from nibd.repair.git import GitSource
 from nibd.repair.policy import Policy
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.errors import CorruptFacts, CorruptStore, StoreError
+from nibd.stores.facts import FactKey
 from nibd.stores.lexical import GenerationStats, TreeFile, build
 from nibd.stores.lexical_files import RECORD, check_files, read_record
 from nibd.stores.repository import RepositoryStores
 from nibd.stores.snapshot import Artifact, Coverage, Snapshot, ViewRecord
-from nibd.stores.types import Assurance, State, View
+from nibd.stores.types import Assurance, BlobId, State, View
 
 DAMAGED_FACTS = 100
 """So many damaged rows are made again one by one; past it the store is beyond that."""
@@ -102,11 +103,16 @@ def _built(
             return target, build(base, target, removed, added, stores.facts)
         except CorruptFacts as damaged:
             shutil.rmtree(target)
-            rederive(source, stores.facts, damaged)
+            rederive(source, stores.facts, [(BlobId(damaged.blob), damaged.language), *_lost(stores, added)])
         except StoreError:
             shutil.rmtree(target, ignore_errors=True)
             raise
     raise CorruptStore(f"{stores.facts.path}: more than {DAMAGED_FACTS} damaged rows; all is made anew")
+
+
+def _lost(stores: RepositoryStores, files: list[TreeFile]) -> set[FactKey]:
+    """Facts that structure.db knows of and facts.db does not: a power cut can lose the newest."""
+    return stores.facts.missing((blob, language) for _, blob, language in files)
 
 
 def _files(stores: RepositoryStores, rows: Bitmap) -> list[TreeFile]:

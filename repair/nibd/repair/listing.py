@@ -128,8 +128,8 @@ class ListingRepair:
     def _facts(self, blob: BlobId, language: str) -> Facts:
         try:
             found = self.stores.facts.get(blob, language)
-        except CorruptFacts as damaged:
-            rederive(self.source, self.stores.facts, damaged)
+        except CorruptFacts:
+            rederive(self.source, self.stores.facts, [(blob, language)])
             found = self.stores.facts.get(blob, language)
         assert isinstance(found, Facts), f"{blob} was classified as {language} without facts"
         return found

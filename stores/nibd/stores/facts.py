@@ -152,24 +152,24 @@ class FactStore:
         return None if row is None else self._decoded(blob, language, lambda: _facts(row))
 
     def skip(self, blob: BlobId, language: str) -> Skip | None:
-        """Why there are no facts, `None` when there are. Raises `StoreError` when nothing is kept."""
+        """Why there are no facts, `None` when there are. Raises `CorruptFacts` when nothing is kept."""
         row = self._required(blob, language)
         return None if row["skip"] is None else Skip(row["skip"])
 
     def units(self, blob: BlobId, language: str) -> tuple[Unit, ...]:
-        """The units; none for a skip. Raises `StoreError` when nothing is kept."""
+        """The units; none for a skip. Raises `CorruptFacts` when nothing is kept."""
         row = self._required(blob, language)
         return self._decoded(blob, language, lambda: _units(row["units"]))
 
     def text_ids(self, blob: BlobId, language: str) -> tuple[TextId | None, ...]:
-        """By unit, the text that is embedded; none for a skip. Raises `StoreError` when nothing is kept."""
+        """By unit, the text that is embedded; none for a skip. Raises `CorruptFacts` when nothing is kept."""
         row = self._required(blob, language)
         return self._decoded(blob, language, lambda: _text_ids(row["text_ids"]))
 
     def counts(self, blob: BlobId, language: str) -> TermCounts:
         """Term counts, from memory when they were asked for lately.
 
-        Raises `StoreError` when nothing is kept or a skip is.
+        Raises `CorruptFacts` when nothing is kept, `StoreError` when a skip is.
         """
         key = (blob, language)
         cached = self._counts.get(key)
