@@ -122,7 +122,7 @@ def _repaired(transition: Transition, target: Target, discard: frozenset[View]) 
     base = _base(transition, previous)
     rules = transition.rules.of(transition.source, base.tree, target.tree, transition.policy)
     problems = tuple(RULE_FILE_PROBLEM.format(_show(path)) for path in rules.problems)
-    if problems or (previous and any(note.startswith(RULE_FILE_PROBLEM[:10]) for note in previous.notes)):
+    if problems or (previous and _lacked_rules(previous)):
         # A rule file that cannot be read may be there tomorrow under the same tree: trust no base.
         previous, base = None, EMPTY_BASE
     change = ListingRepair(
@@ -231,7 +231,7 @@ def _published(transition: Transition, target: Target, draft: Snapshot) -> Publi
 def _kept(transition: Transition, tree: TreeId) -> Snapshot | None:
     """A snapshot of `tree` under today's profiles that can be shown again as it is."""
     kept = transition.stores.catalog.of_tree(tree)
-    if kept is None or kept.skipped.get("missing_object"):
+    if kept is None or kept.skipped.get("missing_object") or _lacked_rules(kept):
         return None
     for view in (View.LEXICAL, View.STRUCTURAL):
         record = kept.views[view]
@@ -243,6 +243,11 @@ def _kept(transition: Transition, tree: TreeId) -> Snapshot | None:
     if dense.profile != transition.dense.profile or dense.state is State.FAILED:
         return None
     return kept if (dense.state is State.ABSENT) == bool(transition.dense.absent) else None
+
+
+def _lacked_rules(snapshot: Snapshot) -> bool:
+    """Whether a rule file of its tree could not be read."""
+    return any(note.startswith(RULE_FILE_PROBLEM[:10]) for note in snapshot.notes)
 
 
 def _locations(snapshot: Snapshot) -> list[str]:
