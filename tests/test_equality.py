@@ -2,7 +2,8 @@
 
 Hypothesis makes histories: edits of many kinds, commits, amends, branches, checkouts, resets, merges.
 Between them views are repaired at some commits and not at others, from what this checkout showed or
-what another did; parts are discarded, stores are opened anew, and what is not needed is collected.
+what another did; some are interrupted or published in part; parts are discarded or folded, stores are
+opened anew, and what is not needed is collected.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from gitrepo import Repo
 from gitsources import ls_tree
 from nibd.query import comparison
 from nibd.repair.policy import Policy
+from nibd.repair.progress import Interrupted, Progress
 from nibd.stores.types import View
 from views import MAIN, OTHER, Views, quick_folder
 
@@ -95,6 +97,9 @@ upkeep = st.one_of(
     st.tuples(st.just("discard"), st.sampled_from(list(View))),
     st.tuples(st.just("other"), st.integers(0, 2)),
     st.just(("rebased",)),
+    st.just(("interrupt",)),
+    st.just(("partial",)),
+    st.just(("fold",)),
 )
 turn = st.tuples(st.lists(edit, max_size=3), record, upkeep, st.sampled_from([True, True, False]))
 
@@ -156,23 +161,34 @@ class World:
 
     def keep_up(self, kind: str, *values: object) -> None:
         views = self.views
-        if kind == "reopen":
-            views.reopen()
-        elif kind == "collect":
-            keep, deep = values
-            views.collect(int(str(keep)), deep=bool(deep))
-        elif kind == "policy":
-            (policy,) = values
-            assert isinstance(policy, Policy)
-            views.policy = policy
-        elif kind == "discard":
-            self.discard += [View(str(view)) for view in values]
-        elif kind == "other":
-            at = f"HEAD~{values[0]}"
-            known = self.repo.git("rev-parse", "-q", "--verify", at, check=False)
-            views.repair(at if known else "HEAD", OTHER)
-        elif kind == "rebased":
-            views.stores.catalog.forget(MAIN)  # as for a checkout that was never seen
+        match kind, values:
+            case "reopen", ():
+                views.reopen()
+            case "collect", (int(keep), bool(deep)):
+                views.collect(keep, deep=deep)
+            case "policy", (Policy() as policy,):
+                views.policy = policy
+            case "discard", (View() as view,):
+                self.discard.append(view)
+            case "other", (int(back),):
+                at = f"HEAD~{back}"
+                known = self.repo.git("rev-parse", "-q", "--verify", at, check=False)
+                views.repair(at if known else "HEAD", OTHER)
+            case "rebased", ():
+                views.stores.catalog.forget(MAIN)  # as for a checkout that was never seen
+            case "interrupt", ():
+                views.report = _stop
+                with suppress(Interrupted):
+                    views.repair()
+                views.report = lambda _: None
+            case "partial", ():
+                views.repair(embed=False)
+                views.embed(1)
+                views.repair_dense()
+            case "fold", ():
+                views.fold()
+            case _:
+                assert kind == "nothing"
 
     def check(self) -> None:
         self.views.repair(discard=self.discard)
@@ -181,6 +197,10 @@ class World:
         listing = self.views.side().listing
         listed = sorted((f.path, f.mode, f.blob) for _, f in self.views.stores.structure.files(listing))
         assert listed == sorted((e.path, e.mode, e.blob) for e in ls_tree(self.repo, "HEAD"))
+
+
+def _stop(_: Progress) -> None:
+    raise Interrupted
 
 
 @contextmanager
