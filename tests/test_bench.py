@@ -10,7 +10,7 @@ import pytest
 
 from gitrepo import Repo
 from nibd.bench import made, maintain
-from nibd.bench.__main__ import main
+from nibd.bench.command import main
 from nibd.bench.report import Report, p95, spread
 from nibd.bench.world import BenchError, first_parent, world
 

@@ -43,13 +43,19 @@ def measure_open(session: Session, seconds: float, report: Report) -> None:
 
 
 def _report_idle(name: str, where: World, seconds: float, report: Report) -> None:
-    pids = [process["pid"] for process in _processes(where).values() if process["pid"]]
-    before = sum(cpu_seconds(pid) for pid in pids)
+    pids = {process: found["pid"] for process, found in _processes(where).items() if found["pid"]}
+    time.sleep(SETTLE_S)
+    before = {process: cpu_seconds(pid) for process, pid in pids.items()}
     time.sleep(seconds)
-    took = sum(cpu_seconds(pid) for pid in pids) - before
-    value = f"{took:.2f} s of processor time in {seconds:.0f} s"
+    took = {process: cpu_seconds(pid) - before[process] for process, pid in pids.items()}
+    shown = ", ".join(f"{process} {spent:.2f}" for process, spent in took.items())
     most = max(BAR_SHARE * seconds, 1 / os.sysconf("SC_CLK_TCK"))
-    report.add(f"{name}: idle", value, f"<= {most:.2f} s", took <= most + 1e-9)
+    report.add(
+        f"{name}: idle",
+        f"{sum(took.values()):.2f} s of processor time in {seconds:.0f} s ({shown})",
+        f"<= {most:.2f} s",
+        sum(took.values()) <= most + 1e-9,
+    )
 
 
 def _memory(where: World) -> dict[str, float]:
