@@ -11,8 +11,11 @@ import pytest
 from gitrepo import Repo
 from nibd.bench import made, maintain
 from nibd.bench.command import main
+from nibd.bench.dense_rebuild import compare_vectors
+from nibd.bench.rebuild import compare, rebuild
 from nibd.bench.report import Report, p95, spread
 from nibd.bench.world import BenchError, first_parent, world
+from nibd.stores.types import TextId
 
 TRANSITIONS = 2
 CORE = 'def run(count):\n    """Runs {number} times."""\n    return count + {number}\n'
@@ -150,6 +153,37 @@ class TestWorld:
         assert not root.exists()
 
 
+class TestComparison:
+    def test_another_tree_is_told_from_a_rebuild(self, tmp_path: Path) -> None:
+        path = small_repository(tmp_path / "repo", 3)
+        old, new = (
+            rebuild(path, commit, tmp_path / name)
+            for commit, name in zip(first_parent(path, 1), ("old", "new"), strict=True)
+        )
+        structure, lexical = compare(old.folder, old.snapshot, new)
+        assert [structure.equal, lexical.equal] == [False, False]
+        assert any("app/core.py" in difference for difference in structure.differences)
+
+    @pytest.mark.parametrize(
+        ("old", "texts", "made", "count"),
+        [
+            ({"a": b"1", "b": b"2"}, "ab", {"a": b"1", "b": b"2"}, 0),
+            ({"a": b"1", "b": b"2"}, "ab", {"b": b"2"}, 0),
+            ({"a": b"1", "b": b"2"}, "ab", {"a": b"1", "b": b"x"}, 1),
+            ({"a": b"1"}, "ab", {"a": b"1", "b": b"2"}, 1),
+            ({"a": b"1"}, "ab", {"a": b"1"}, 1),
+            ({"a": b"1", "b": b"2"}, "a", {"a": b"1"}, 1),
+        ],
+        ids=["equal", "sample", "other bits", "not published", "not in the sample", "no longer there"],
+    )
+    def test_every_difference_of_vectors_is_counted_once(
+        self, old: dict[str, bytes], texts: str, made: dict[str, bytes], count: int
+    ) -> None:
+        result = compare_vectors(ids(old), ids(dict.fromkeys(texts, b"")).keys(), ids(made))
+        assert result.count == count, result.differences
+        assert result.compared["texts"] == len(texts)
+
+
 class TestRun:
     def test_transitions_are_published_and_equal_to_a_rebuild(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -193,6 +227,10 @@ class TestRun:
             main(["maintain", "--repository", value])
         assert ended.value.code == 2
         assert "is not NAME=PATH of a clone" in capsys.readouterr().err
+
+
+def ids(vectors: dict[str, bytes]) -> dict[TextId, bytes]:
+    return {TextId(name.encode()): vector for name, vector in vectors.items()}
 
 
 def standing(path: Path) -> list[str]:

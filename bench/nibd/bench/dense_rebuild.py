@@ -19,7 +19,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -108,7 +108,7 @@ def answer(embedder: Embedder, request: Request) -> Answer:
         if request.sample is not None:
             chosen = evenly(contents, request.sample)
             made = dict(zip(chosen, _embedded(embedder, [contents[text] for text in chosen]), strict=True))
-            result, seconds = _sampled(old, contents.keys(), made), None
+            result, seconds = compare_vectors(old, contents.keys(), made), None
         else:
             started = time.perf_counter()
             made = dict(zip(contents, _embedded(embedder, list(contents.values())), strict=True))
@@ -117,7 +117,7 @@ def answer(embedder: Embedder, request: Request) -> Answer:
             seconds = time.perf_counter() - started
             assert outcome is not None, "nothing else publishes in this folder"
             fresh = outcome.publication.snapshot
-            result = _sampled(old, contents.keys(), made)
+            result = compare_vectors(old, contents.keys(), made)
             _compare_order(embedder, request, snapshot, scratch, fresh, result)
     store.close()
     return Answer(len(contents), seconds, result.compared, result.differences[:MAX_NAMED], result.count)
@@ -127,15 +127,18 @@ def _embedded(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
     return [vector.tobytes() for vector in embedder.embed(texts)]
 
 
-def _sampled(old: dict[TextId, bytes], texts: Any, made: dict[TextId, bytes]) -> Comparison:
+def compare_vectors(
+    old: Mapping[TextId, bytes], texts: Collection[TextId], made: Mapping[TextId, bytes]
+) -> Comparison:
+    """`old` are the published vectors, `texts` those of the tree, `made` vectors of all or some of them."""
+
     def again(wanted: Sequence[TextId]) -> list[bytes]:
         return [made[text] for text in wanted]
 
-    # `evenly` of the texts that both have: the same ones as were embedded, unless the texts differ.
-    result = compare_dense({t: v for t, v in old.items() if t in made}, set(made), again, len(made))
-    for text in sorted(old.keys() ^ set(texts)):
-        result.differ(f"text {text.hex()}: only in the {'published' if text in old else 'rebuilt'} view")
+    result = compare_dense({text: old[text] for text in made if text in old}, set(made), again, len(made))
     result.compared["texts"] = len(texts)
+    for text in sorted((old.keys() ^ set(texts)) - made.keys()):
+        result.differ(f"text {text.hex()}: only in the {'published' if text in old else 'rebuilt'} view")
     return result
 
 
