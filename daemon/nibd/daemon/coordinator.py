@@ -41,7 +41,6 @@ from nibd.daemon.supervisor import Supervisor
 from nibd.daemon.views import RepositoryViews
 from nibd.ipc.children import ChildDied
 from nibd.ipc.messages import ErrorCode, JsonObject, RpcError
-from nibd.stores.errors import StoreError
 from nibd.stores.repository import RepositoryFolder
 from nibd.stores.snapshot import Publication
 from nibd.stores.types import CheckoutId, CommitId, RepositoryId, State, View
@@ -279,11 +278,10 @@ class Coordinator:
 
     def _read(self, checkout: Checkout) -> tuple[HeadState, Publication | None]:
         """In the Git thread: HEAD, and what is published (nothing when the views cannot be read)."""
-        try:
-            published = next(iter(self.views(checkout.repository).publications(checkout.id, 1)), None)
-        except StoreError as error:
-            self._log.error("catalog_unreadable", reason=str(error))
-            published = None
+        views = self.views(checkout.repository)
+        published = next(iter(views.publications(checkout.id, 1)), None)
+        if views.unreadable:
+            self._log.error("catalog_unreadable", reason=views.unreadable)
         return self._heads.read(checkout), published
 
     def _job(

@@ -55,6 +55,8 @@ MAX_EMBEDDINGS_BYTES = 2 << 30
 VERIFY_PREFIX = "nibd-verify-"
 """Of the scratch folders beside the repositories' own, in which a verification rebuilds."""
 
+DAMAGED: Json = {"damaged": True}
+"""The data of an error that says that what is stored is not what was written."""
 SWITCHED_OFF = "switched off by the settings ([dense] enabled)"
 
 
@@ -287,7 +289,8 @@ def serve(endpoint: ChildEndpoint, answer: Callable[[ChildRequest], Json]) -> No
         except GitError as error:
             request.fail(RpcError(ErrorCode.UNSUPPORTED, str(error)))
         except (StoreError, OSError) as error:
-            request.fail(RpcError(ErrorCode.INTERNAL, str(error)))
+            damaged = isinstance(error, CorruptStore)
+            request.fail(RpcError(ErrorCode.INTERNAL, str(error), DAMAGED if damaged else None))
 
 
 def main() -> int:

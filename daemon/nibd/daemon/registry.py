@@ -81,16 +81,15 @@ class Registry:
         known = self._checkouts.get(checkout.id)
         if known and known.work_tree == checkout.work_tree:
             return False
-        self._checkouts[checkout.id] = checkout
-        self._save()
+        self._replace(self._checkouts | {checkout.id: checkout})
         return True
 
     def remove(self, checkout: CheckoutId) -> None:
-        del self._checkouts[checkout]
-        self._save()
+        self._replace({key: value for key, value in self._checkouts.items() if key != checkout})
 
-    def _save(self) -> None:
-        data = {"format": FORMAT, "checkouts": [_encode(checkout) for checkout in self.checkouts]}
+    def _replace(self, checkouts: dict[CheckoutId, Checkout]) -> None:
+        """In the file first: what could not be written did not happen."""
+        data = {"format": FORMAT, "checkouts": [_encode(checkout) for checkout in checkouts.values()]}
         temporary = self._path.with_suffix(".new")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -101,6 +100,7 @@ class Registry:
             temporary.replace(self._path)
         except OSError as error:
             raise RegistryError(f"{self._path} cannot be written: {error.strerror}") from error
+        self._checkouts = checkouts
 
 
 def _load(path: Path) -> dict[CheckoutId, Checkout]:

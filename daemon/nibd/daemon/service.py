@@ -11,15 +11,17 @@ import asyncio
 import importlib.metadata
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from nibd.daemon import answers, wire
 from nibd.daemon.coordinator import CheckoutState, Coordinator
+from nibd.daemon.indexer import DAMAGED
 from nibd.daemon.parameters import Parameters
-from nibd.daemon.registry import Checkout, checkout_id, repository_id
+from nibd.daemon.registry import Checkout, RegistryError, checkout_id, repository_id
 from nibd.daemon.status import Standing, doctor, lag, standing, status, view_json
 from nibd.daemon.verification import verify
 from nibd.daemon.views import RepositoryViews
@@ -88,7 +90,8 @@ class Service:
             checkout = await self._coordinator.in_git(_checkout_at, path)
         except GitError as error:
             raise RpcError(ErrorCode.UNSUPPORTED, str(error)) from error
-        added = await self._coordinator.add(checkout)
+        with _registering():
+            added = await self._coordinator.add(checkout)
         return _identity(checkout) | {
             "git_dir": str(checkout.git_dir),
             "marker": str(self._coordinator.paths.marker(checkout.repository)),
@@ -99,7 +102,8 @@ class Service:
         given = Parameters(params)
         state = self._state(given.path("path"))
         given.done()
-        await self._coordinator.remove(state.checkout)
+        with _registering():
+            await self._coordinator.remove(state.checkout)
         self._blobs.forget(state.checkout)
         return _identity(state.checkout) | {"removed": True}
 
@@ -195,7 +199,16 @@ class Service:
         with views.pinned(lambda: views.newest_serving(state.checkout.id, needed)) as publication:
             if publication is None:
                 raise RpcError(ErrorCode.VIEW_NOT_READY, "nothing is published yet; `nibd wait` first")
-            return await verify(self._coordinator, state, publication, wanted, context)
+            try:
+                verdict = await verify(self._coordinator, state, publication, wanted, context)
+            except RpcError as error:
+                if error.data == DAMAGED:
+                    raise self._damage(state, NEEDS_STRUCTURE, CorruptStore(error.message)) from error
+                raise
+        for name, view in verdict["views"].items():
+            if not view["equal"]:
+                self._coordinator.damaged(state, View(name), f"{view['count']} differences from a rebuild")
+        return verdict
 
     async def doctor(self, params: JsonObject, context: RequestContext) -> Json:
         Parameters(params).done()
@@ -365,6 +378,14 @@ class Service:
                 f"{path} is in no registered checkout; run `nibd init` there first",
             )
         return self._coordinator.states[checkout.id]
+
+
+@contextmanager
+def _registering() -> Iterator[None]:
+    try:
+        yield
+    except RegistryError as error:
+        raise RpcError(ErrorCode.INTERNAL, str(error)) from error
 
 
 def _identity(checkout: Checkout) -> JsonObject:

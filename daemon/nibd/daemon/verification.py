@@ -19,7 +19,7 @@ async def verify(
     publication: Publication,
     views: list[str],
     context: RequestContext,
-) -> Json:
+) -> dict[str, Any]:
     """Compare a pinned publication with a rebuild of its tree; raises `RpcError` when there is no verdict."""
     params: JsonObject = {
         **coordinator.job_parameters(state, publication.commit),

@@ -54,25 +54,25 @@ class RepositoryViews:
         self._listings: OrderedDict[ListingId, Bitmap] = OrderedDict()
         self._matrix: DenseStore | None = None
         self._rows: OrderedDict[str, Bitmap] = OrderedDict()
+        self.unreadable: str | None = None
+        """Why the catalog cannot be read, if it cannot: then nothing is published, and it is made anew."""
 
     def publications(self, checkout: CheckoutId, limit: int = 100) -> list[Publication]:
         """What the checkout showed, newest first; nothing while nothing was ever published."""
-        stores = self._open()
-        return stores.catalog.publications(checkout, limit) if stores else []
+        return self._read_catalog(lambda catalog: catalog.publications(checkout, limit))
 
     def newest_serving(
         self, checkout: CheckoutId, views: frozenset[View], commit: CommitId | None = None
     ) -> Publication | None:
         """The newest publication whose snapshot serves all `views` (at `commit` if it is given)."""
-        stores = self._open()
-        if stores is None:
-            return None
-        if commit is not None:
-            found = stores.catalog.at_commit(commit)
-            candidates = [found] if found else []
-        else:
-            candidates = stores.catalog.publications(checkout)
-        for publication in candidates:
+
+        def candidates(catalog: Catalog) -> list[Publication]:
+            if commit is None:
+                return catalog.publications(checkout)
+            found = catalog.at_commit(commit)
+            return [found] if found else []
+
+        for publication in self._read_catalog(candidates):
             if all(publication.snapshot.views[view].serves for view in views):
                 return publication
         return None
@@ -167,6 +167,16 @@ class RepositoryViews:
         """Whether what was open is no longer what lies on disk: deleted, or deleted and made anew."""
         with self._lock:
             return self._stores is not None and self._stores.identity != self.folder.identity()
+
+    def _read_catalog(self, read: Callable[[Catalog], list[Publication]]) -> list[Publication]:
+        try:
+            stores = self._open()
+            found = read(stores.catalog) if stores else []
+        except StoreError as error:
+            self.unreadable = str(error)
+            return []
+        self.unreadable = None
+        return found
 
     def _required(self) -> _Stores:
         stores = self._open()
