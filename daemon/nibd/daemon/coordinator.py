@@ -221,6 +221,11 @@ class Coordinator:
             views = self._views[repository] = RepositoryViews(folder)
         return views
 
+    def rest(self) -> None:
+        """Let go of what only a busy daemon needs; called now and then."""
+        for views in self._views.values():
+            views.rest()
+
     def watched(self) -> list[Path]:
         """The folders in which a change is a hint."""
         folders = {self.paths.markers_dir}

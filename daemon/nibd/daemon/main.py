@@ -80,7 +80,7 @@ async def run(
         timers.start()
         log.info("ready", pid=os.getpid(), checkouts=len(coordinator.states))
         notifier.ready(f"{len(coordinator.states)} checkouts")
-        pulse = asyncio.ensure_future(_pulse(timers, notifier))
+        pulse = asyncio.ensure_future(_pulse(coordinator, timers, notifier))
         await stopping.wait()
         pulse.cancel()
     finally:
@@ -126,16 +126,19 @@ def _timers(coordinator: Coordinator, settings: Settings) -> AsyncIOScheduler:
     return timers
 
 
-async def _pulse(timers: AsyncIOScheduler, notifier: Notifier) -> None:
+async def _pulse(coordinator: Coordinator, timers: AsyncIOScheduler, notifier: Notifier) -> None:
     """Tell systemd that the loop turns, by the loop's own clock, and notice when the system's is set.
 
     The timers go by the system's clock: set back by a day, they would be silent for a day.
     """
     pause = min(PULSE_S, notifier.watchdog_interval_s or PULSE_S)
-    offset = time.time() - time.monotonic()
+    offset, rested = time.time() - time.monotonic(), time.monotonic()
     while True:
         notifier.watchdog()
         await asyncio.sleep(pause)
+        if time.monotonic() - rested >= PULSE_S:
+            rested = time.monotonic()
+            coordinator.rest()
         now = time.time() - time.monotonic()
         if abs(now - offset) > CLOCK_SET_S:
             timers.modify_job(COMPARE, next_run_time=datetime.now(UTC))

@@ -51,6 +51,7 @@ class RepositoryViews:
         self._stores: _Stores | None = None
         self._pins: Counter[Generation] = Counter()
         self._generations: OrderedDict[str, LexicalGeneration] = OrderedDict()
+        self._used: set[str] = set()
         self._listings: OrderedDict[ListingId, Bitmap] = OrderedDict()
         self._matrix: DenseStore | None = None
         self._rows: OrderedDict[str, Bitmap] = OrderedDict()
@@ -124,6 +125,7 @@ class RepositoryViews:
                 self._generations[artifact.location] = found
                 _trim(self._generations, OPEN_GENERATIONS)
             self._generations.move_to_end(artifact.location)
+            self._used.add(artifact.location)
             return found
 
     def dense(self, snapshot: Snapshot) -> tuple[DenseStore, Bitmap]:
@@ -156,6 +158,14 @@ class RepositoryViews:
             self._stores = None
             self._generations.clear()
             self._listings.clear()
+
+    def rest(self) -> None:
+        """Let go of the generations that nothing was asked of since the last `rest`: each keeps two
+        threads of Tantivy's awake."""
+        with self._lock:
+            for location in [each for each in self._generations if each not in self._used]:
+                del self._generations[location]
+            self._used.clear()
 
     def delete(self) -> None:
         """Remove all that is stored of the repository; nobody may write there any more."""

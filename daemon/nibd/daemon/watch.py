@@ -13,8 +13,9 @@ from pathlib import Path
 
 from watchfiles import awatch
 
-STEP_MS = 25
-"""How often the watching thread looks for new events, and how long it waits for more of a burst."""
+STEP_MS = 50
+"""How often the watching thread looks for new events, and how long it waits for more of a burst. Each
+look costs 40 us, also when nothing happens: at 25 ms an idle daemon spent 0.16% of a core on them."""
 
 
 class Watcher:

@@ -27,8 +27,9 @@ from nibd.stores.facts import EncodedFact, FactKey, FactStore, encode
 from nibd.stores.types import FileVersion, Skip
 
 BATCH_FILES = 64
-PARALLEL_FILES = 192
-"""From how many files on worker processes pay: starting two takes as long as parsing about 100."""
+PARALLEL_FILES = 640
+"""From how many files on worker processes pay: two take a second or more to start, in which one process
+parses some 400 files."""
 
 
 @dataclass(frozen=True, slots=True)
