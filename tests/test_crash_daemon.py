@@ -11,7 +11,7 @@ from pathlib import Path
 from daemon_world import NO_DENSE, Daemon, configure, running
 from gitrepo import Repo
 from nibd.daemon.main import REFUSED
-from trouble_world import building, ended, events, family, large
+from trouble_world import building, ended, events, family, large, settled
 from waiting import wait_until
 
 FILES = 700
@@ -28,8 +28,7 @@ def test_an_indexer_killed_in_a_first_build_is_started_again_and_finishes(tmp_pa
         killed = family(pid)
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: ended(killed), what="the indexer and its workers to end")
-        status = daemon.published(repo.path)
-        assert status["error"] is None
+        status = settled(daemon, repo.path)
         assert status["files"] == {"indexed": FILES, "total": FILES}
         assert status["statistics"]["processes"]["indexer_build"]["crashes"] == 1
         assert [event["pause_s"] for event in events(daemon, "child_died")] == [0.5]
@@ -91,7 +90,7 @@ def test_an_idle_indexer_that_was_killed_is_replaced_for_the_next_commit(tmp_pat
                 os.kill(pid, signal.SIGKILL)
             repo.write("a.py", f"def after_{number}():\n    pass\n")
             repo.commit("next")
-            assert daemon.published(repo.path)["error"] is None
+            settled(daemon, repo.path)
             assert daemon.call("symbols", path=str(repo.path), name=f"after_{number}")["hits"]
 
 

@@ -21,10 +21,8 @@ def large(path: Path, files: int, functions: int = 6) -> Repo:
     repo = Repo(path)
     stream = [f"commit refs/heads/main\ncommitter T <t@example.org> {START_SECONDS} +0000\ndata 3\none\n"]
     for number in range(files):
-        body = "\n\n".join(
-            f"def name_{number}_{each}(value):\n    return value + {number * each}"
-            for each in range(functions)
-        )
+        each = [f"def name_{number}_{n}(value):\n    return value + {number * n}" for n in range(functions)]
+        body = "\n\n".join(each)
         stream.append(f"M 100644 inline pkg{number % 50}/file{number}.py\ndata {len(body)}\n{body}\n")
     repo.git("fast-import", "--quiet", data="".join(stream).encode())
     repo.git("reset", "--hard", "-q")
@@ -69,11 +67,23 @@ def ended(processes: list[psutil.Process]) -> bool:
     return not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in processes)
 
 
+def settled(daemon: Daemon, path: Path, timeout: float = 90) -> Any:
+    """Wait until HEAD is published and no failure is told any more; the status. `wait` gives up sooner."""
+
+    def there() -> Any:
+        status = daemon.call("status", path=str(path))
+        snapshot = status["snapshot"]
+        is_there = snapshot and snapshot["commit"] == status["head"]["commit"] and not status["error"]
+        return status if is_there else None
+
+    return wait_until(there, timeout, "HEAD to be published")
+
+
 def names(daemon: Daemon, path: Path, query: str) -> list[str] | None:
     """Names of the hits, `None` when it is said that the view is not there yet."""
     try:
         return [hit["name"] for hit in daemon.call("search", path=str(path), query=query)["hits"]]
     except RpcError as error:
-        assert error.code in REFUSALS, error
-        assert str(error)
+        if error.code not in REFUSALS:
+            raise
         return None

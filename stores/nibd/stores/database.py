@@ -9,6 +9,7 @@ A connection is shared by the threads of its process and guarded by the lock bes
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from sqlite_utils import Database, Migrations
 from nibd.stores.errors import CorruptStore, StoreError
 
 BUSY_TIMEOUT_S = 10.0
+FULL_BYTES = 1 << 16
 DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 Durability = Literal["FULL", "NORMAL"]
@@ -119,4 +121,13 @@ def _translated(path: Path) -> Iterator[None]:
     except (sqlite3.Error, OSError) as error:
         # The extended code's low byte is the plain one; some errors of the module itself have none.
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        raise (CorruptStore if code in DAMAGED else StoreError)(f"{path}: {error}") from error
+        kind = CorruptStore if code in DAMAGED else StoreError
+        raise kind(f"{path}: {error}{_disk_full(path) if code == sqlite3.SQLITE_IOERR else ''}") from error
+
+
+def _disk_full(path: Path) -> str:
+    """SQLite calls it an I/O error when the files beside a database find no room."""
+    try:
+        return " (no space left on device)" if shutil.disk_usage(path.parent).free < FULL_BYTES else ""
+    except OSError:
+        return ""

@@ -1,0 +1,234 @@
+"""A cache that is deleted, damaged, full or on a lesser file system: never a wrong answer, and made anew."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from daemon_world import NO_DENSE, Daemon, configure, running
+from gitrepo import Repo
+from nibd.hooks import install
+from nibd.ipc.messages import RpcError
+from nibd.stores.types import View
+from trouble_world import REFUSALS, names, settled
+from views import Views
+from waiting import wait_until
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    made = Repo(tmp_path / "repo")
+    for number in range(20):
+        made.write(f"file{number}.py", f"def name_{number}():\n    return 'text {number}'\n")
+    made.commit("one")
+    return made
+
+
+def right(daemon: Daemon, repo: Repo) -> bool:
+    """Whether every answer is right; none may be wrong meanwhile."""
+    found = [names(daemon, repo.path, f"name_{number}") for number in (0, 7, 19)]
+    for number, hits in zip((0, 7, 19), found, strict=True):
+        assert hits is None or hits[0] == f"name_{number}", (number, hits)
+    return None not in found
+
+
+def recovers(daemon: Daemon, repo: Repo) -> None:
+    """Right answers, from what is equal to a rebuild; until then, refusals that say why."""
+
+    def verified() -> bool:
+        settled(daemon, repo.path)
+        try:
+            return bool(daemon.call("verify", path=str(repo.path))["equal"])
+        except RpcError as error:
+            if error.code not in REFUSALS:
+                raise
+            return False
+
+    wait_until(lambda: right(daemon, repo), 60, "right answers")
+    wait_until(lambda: verified() and right(daemon, repo), 60, "equality with a rebuild")
+    settled(daemon, repo.path)
+
+
+def test_a_cache_that_is_deleted_while_serving_is_made_anew_by_the_same_daemon(repo: Repo) -> None:
+    configure(NO_DENSE)
+    with running() as daemon:
+        daemon.add(repo.path)
+        daemon.published(repo.path)
+        assert right(daemon, repo)
+        pid = daemon.call("hello")["pid"]
+        shutil.rmtree(daemon.cache)
+        recovers(daemon, repo)
+        repo.write("file0.py", "def moved_on():\n    pass\n")
+        repo.commit("two")
+        daemon.published(repo.path)
+        assert (names(daemon, repo.path, "moved_on") or [])[0] == "moved_on"
+        assert daemon.call("hello")["pid"] == pid
+
+
+def garbage(path: Path) -> None:
+    path.write_bytes(b"this is no database" * 500)
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def zeroed(path: Path) -> None:
+    """Every page but the first is overwritten in place, as a bad disk would."""
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\0" * (size - 4096))
+
+
+DATABASES = ("catalog.db", "structure.db", "facts.db")
+DAMAGES: dict[str, Callable[[Path], None]] = {
+    "deleted": Path.unlink,
+    "garbage": garbage,
+    "cut": cut,
+    "zeroed": zeroed,
+}
+
+
+def checkpointed(folder: Path) -> None:
+    """Bring what is in the logs into the databases, so that the damage is to what counts."""
+    for name in DATABASES:
+        with sqlite3.connect(folder / name) as database:
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        database.close()
+
+
+@pytest.mark.parametrize("name", DATABASES)
+def test_a_damaged_store_is_made_anew(repo: Repo, name: str) -> None:
+    configure(NO_DENSE)
+    with running() as daemon:
+        added = daemon.add(repo.path)
+        daemon.published(repo.path)
+        folder = daemon.cache / "repositories" / added["repository"]
+        for damage in DAMAGES.values():
+            checkpointed(folder)
+            damage(folder / name)
+            recovers(daemon, repo)
+
+
+@pytest.mark.parametrize("suffix", [".term", ".store", ".idx", "generation.json"])
+def test_a_damaged_lexical_generation_is_made_anew(repo: Repo, suffix: str) -> None:
+    """Damaged while nobody has it open: to cut a file that is mapped ends the process that mapped it."""
+    configure(NO_DENSE)
+    with running() as daemon:
+        added = daemon.add(repo.path)
+        daemon.published(repo.path)
+        daemon.stop()
+        folder = daemon.cache / "repositories" / added["repository"] / "lexical"
+        damaged = [path for path in folder.rglob(f"*{suffix}") if path.stat().st_size]
+        assert damaged
+        cut(damaged[0])
+        daemon.start()
+        recovers(daemon, repo)
+
+
+@pytest.mark.parametrize("number", [errno.EXDEV, errno.EPERM, errno.EMLINK])
+def test_a_file_system_without_hard_links_has_files_copied(
+    tmp_path: Path, repo: Repo, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    asked = []
+
+    def refused(*paths: object, **_: object) -> None:
+        asked.append(paths)
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "link", refused)
+    views = Views(tmp_path / "views", repo)
+    views.repair()
+    repo.write("file3.py", "def changed():\n    return 'text'\n")
+    repo.commit("two")
+    made = views.repair()
+    assert asked
+    assert made.snapshot.views[View.LEXICAL].work["documents_added"] < 5
+    assert views.differences() == []
+    views.close()
+
+
+@contextmanager
+def small_disk(path: Path, size: str) -> Iterator[None]:
+    """A file system of its own at `path`; the test is skipped where one may not be mounted."""
+    path.mkdir(parents=True, exist_ok=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "nibd", path], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", path], check=True)
+
+
+def fill(path: Path) -> Path:
+    """Leave not a byte."""
+    filler = path / "filler"
+    with filler.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(b"\0" * 65536)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+    return filler
+
+
+def test_a_full_disk_fails_the_repair_with_its_reason_and_is_no_more_once_there_is_room(repo: Repo) -> None:
+    configure(NO_DENSE)
+    cache = Path(os.environ["XDG_CACHE_HOME"])
+    with small_disk(cache, "24m"), running() as daemon:
+        daemon.add(repo.path)
+        daemon.published(repo.path)
+        first = repo.head()
+        filler = fill(cache)
+        for number in range(20):
+            repo.write(f"new{number}.py", f"def fresh_{number}():\n    return {list(range(2000))}\n")
+        repo.commit("two")
+
+        def failed() -> bool:
+            error = daemon.call("status", path=str(repo.path))["error"] or ""
+            return "no space" in error.lower() or "full" in error
+
+        wait_until(failed, 60, "the failure to be told")
+        answer = daemon.call("search", path=str(repo.path), query="name_7")
+        assert answer["snapshot"]["commit"] == first
+        assert answer["hits"][0]["name"] == "name_7"
+        used = answer["views"]["lexical"]
+        assert used["lag"]["commits"] == 1
+        assert "no space" in used["reason"].lower() or "full" in used["reason"]
+        filler.unlink()
+        settled(daemon, repo.path)
+        assert daemon.call("symbols", path=str(repo.path), name="fresh_7")["hits"]
+        recovers(daemon, repo)
+
+
+def test_a_full_disk_under_state_stops_neither_git_nor_the_daemon(repo: Repo) -> None:
+    configure(NO_DENSE)
+    state = Path(os.environ["XDG_STATE_HOME"])
+    with small_disk(state, "1m"), running() as daemon:
+        added = daemon.add(repo.path)
+        daemon.published(repo.path)
+        install(repo.path, Path(added["marker"]), state / "nibd" / "hooks")
+        fill(state)
+        repo.write("file0.py", "def moved_on():\n    pass\n")
+        done = subprocess.run(
+            ["git", "commit", "-qam", "two"], cwd=repo.path, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert settled(daemon, repo.path)["snapshot"]["commit"] == repo.head()
+        assert (names(daemon, repo.path, "moved_on") or [])[0] == "moved_on"
+        with pytest.raises(RpcError, match="cannot be written"):
+            daemon.call("repository.remove", path=str(repo.path))
+        settled(daemon, repo.path)
