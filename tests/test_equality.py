@@ -57,15 +57,16 @@ CONTENTS = [
     b"x = 1  # one more than the limit\n" * 9,
     b"y=1;" * 60,
 ]
-RULES = [
+ATTRIBUTES = [
     b"*.py linguist-generated\n",
     b"a.py linguist-vendored\n*.h binary\n",
-    b"*.txt binary\n* -linguist-generated\n",
-    b"*.py\n",
-    b"deep/\n!t.txt\n",
-    b"*\n!*.py\n!*/\n",
+    b"*.txt binary\n*.md linguist-generated\n* -linguist-vendored\n",
+    b"* linguist-vendored\n*.py !linguist-vendored\n",
     b"\n",
 ]
+IGNORES = [b"*.py\n", b"deep/\n*.md\n", b"*\n!*.py\n!*/\n", b"a.*\n!a.py\nt.txt\n", b"\n"]
+START = dict(zip(FILES, (1, 2, 5, 1, None, 6, 9, 8, 10, 3), strict=True))
+"""The files of the first commit, with which of the contents; `pkg/deep` is a folder at first."""
 POLICIES = [Policy(max_file_bytes=280), Policy(max_file_bytes=280, index_generated=True, ignore=("run",))]
 
 files = st.sampled_from(FILES)
@@ -73,8 +74,10 @@ contents = st.sampled_from(CONTENTS)
 edit = st.one_of(
     st.tuples(st.just("write"), files, contents),
     st.tuples(st.just("write"), files, contents),
-    st.tuples(st.just("write"), st.sampled_from(RULE_FILES), st.sampled_from(RULES)),
-    st.tuples(st.just("delete"), st.sampled_from(FILES + RULE_FILES)),
+    st.tuples(st.just("write"), st.sampled_from(RULE_FILES[:2]), st.sampled_from(ATTRIBUTES)),
+    st.tuples(st.just("write"), st.sampled_from(RULE_FILES[2:]), st.sampled_from(IGNORES)),
+    st.tuples(st.just("delete"), st.sampled_from(RULE_FILES)),
+    st.tuples(st.just("delete"), files),
     st.tuples(st.just("move"), files, files),
     st.tuples(st.just("copy"), files, files),
     st.tuples(st.just("chmod"), files),
@@ -101,7 +104,7 @@ upkeep = st.one_of(
     st.just(("partial",)),
     st.just(("fold",)),
 )
-turn = st.tuples(st.lists(edit, max_size=3), record, upkeep, st.sampled_from([True, True, False]))
+turn = st.tuples(st.lists(edit, min_size=1, max_size=3), record, upkeep, st.sampled_from([True, True, False]))
 
 
 class World:
@@ -109,8 +112,9 @@ class World:
 
     def __init__(self, folder: Path) -> None:
         self.repo = Repo(folder / "repo")
-        self.repo.write("a.py", CONTENTS[2])
-        self.repo.write("notes.md", CONTENTS[8])
+        for path, content in START.items():
+            if content is not None:
+                self.repo.write(path, CONTENTS[content])
         self.repo.commit("first")
         self.repo.git("branch", "-m", "b0")
         self.views = Views(folder / "views", self.repo, POLICIES[0])
@@ -219,7 +223,7 @@ def few_queries() -> Iterator[None]:
 
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(turn, min_size=1, max_size=6))
+@given(st.lists(turn, min_size=3, max_size=6))
 def test_any_history_and_any_repairs_equal_a_rebuild(
     turns: list[tuple[list[tuple[str, bytes, bytes]], tuple[str, int], tuple[str], bool]],
 ) -> None:
@@ -243,7 +247,8 @@ def test_a_hundred_commits_and_one_repair_equal_a_rebuild() -> None:
             path, extra = FILES[number * 7 % len(FILES)], CONTENTS[number * 5 % len(CONTENTS)]
             made.edit(kind, path, FILES[number * 3 % len(FILES)] if kind in {"move", "copy"} else extra)
             if number % 9 == 0:
-                made.edit("write", RULE_FILES[number % 4], RULES[number % len(RULES)])
+                rules = (ATTRIBUTES, ATTRIBUTES, IGNORES, IGNORES)[number % 4]
+                made.edit("write", RULE_FILES[number % 4], rules[number % len(rules)])
             made.repo.commit("change")
         made.check()
 
