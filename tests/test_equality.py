@@ -26,7 +26,7 @@ from nibd.repair.progress import Interrupted, Progress
 from nibd.stores.types import View
 from views import MAIN, OTHER, Views, quick_folder
 
-EXAMPLES = 12
+EXAMPLES = 25
 FILES = [
     b"a.py",
     b"b.py",
