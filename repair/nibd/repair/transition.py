@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from nibd.repair import dense, lexical
-from nibd.repair.git import GitSource
+from nibd.repair.git import GitSource, MissingObject
 from nibd.repair.listing import EMPTY_BASE, Base, ListingChange, ListingRepair
 from nibd.repair.policy import Policy
 from nibd.repair.progress import Reporter
@@ -110,15 +110,26 @@ def repair(transition: Transition, target: Target, discard: frozenset[View] = fr
 
     Raises what `transition.report` raises at a safe point; nothing is published then.
     """
-    kept = None if discard else _kept(transition, target.tree)
-    return _publish(transition, target, kept or _repaired(transition, target, discard))
+    draft = None if discard else _kept(transition, target.tree)
+    if draft is None:
+        try:
+            draft = _repaired(transition, target, discard)
+        except MissingObject:
+            # Perhaps of the base alone: Git drops its trees some time after history was rewritten.
+            draft = _repaired(transition, target, discard, from_base=False)
+    return _publish(transition, target, draft)
 
 
-def _repaired(transition: Transition, target: Target, discard: frozenset[View]) -> Snapshot:
-    """The snapshot to publish, every view repaired from its own newest artifact."""
+def _repaired(
+    transition: Transition, target: Target, discard: frozenset[View], from_base: bool = True
+) -> Snapshot:
+    """The snapshot to publish, every view repaired from its own newest artifact.
+
+    Without `from_base` the listing is made from the target's tree alone.
+    """
     stores, checkout = transition.stores, target.checkout
     started = time.perf_counter()
-    previous = _newest_serving(transition, checkout, View.STRUCTURAL, discard)
+    previous = _newest_serving(transition, checkout, View.STRUCTURAL, discard) if from_base else None
     base = _base(transition, previous)
     rules = transition.rules.of(transition.source, base.tree, target.tree, transition.policy)
     problems = tuple(RULE_FILE_PROBLEM.format(_show(path)) for path in rules.problems)
