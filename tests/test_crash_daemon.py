@@ -11,6 +11,8 @@ from pathlib import Path
 from daemon_world import NO_DENSE, Daemon, configure, running
 from gitrepo import Repo
 from nibd.daemon.main import REFUSED
+from nibd.stores.catalog import Catalog
+from nibd.stores.repository import RepositoryFolder
 from trouble_world import building, ended, events, family, large, settled
 from waiting import wait_until
 
@@ -126,3 +128,27 @@ def test_a_file_in_the_place_of_the_socket_is_left_and_named(tmp_path: Path) -> 
     assert refused.returncode == REFUSED
     assert str(daemon.socket) in refused.stderr
     assert daemon.socket.read_text() == "mine"
+
+
+def test_a_removed_checkout_is_forgotten_by_the_next_daemon_at_the_latest(tmp_path: Path) -> None:
+    configure(NO_DENSE)
+    repo = Repo(tmp_path / "repo")
+    repo.write("a.py", "def alpha():\n    pass\n")
+    repo.commit("one")
+    linked = repo.worktree(tmp_path / "linked", "-b", "topic")
+    first = Daemon()
+    first.start()
+    added = first.add(repo.path)
+    first.add(linked.path)
+    for each in (repo, linked):
+        settled(first, each.path)
+    first.call("repository.remove", path=str(linked.path))
+    first.kill()
+    with running() as daemon:
+        folder = RepositoryFolder(daemon.cache / "repositories" / added["repository"])
+        repo.write("a.py", "def beta():\n    pass\n")
+        repo.commit("two")
+        settled(daemon, repo.path)
+        catalog = Catalog.open_reader(folder.catalog)
+        wait_until(lambda: catalog.checkouts() == {added["checkout"]}, what="the other to be forgotten")
+        catalog.close()

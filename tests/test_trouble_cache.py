@@ -194,7 +194,7 @@ def test_a_full_disk_fails_the_repair_with_its_reason_and_is_no_more_once_there_
         first = repo.head()
         filler = fill(cache)
         for number in range(20):
-            repo.write(f"new{number}.py", f"def fresh_{number}():\n    return {list(range(2000))}\n")
+            repo.write(f"new{number}.py", f"def fresh_{number}():\n    pass\n" + "# more words\n" * 2000)
         repo.commit("two")
 
         def failed() -> bool:
