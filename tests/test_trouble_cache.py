@@ -40,20 +40,21 @@ def right(daemon: Daemon, repo: Repo) -> bool:
     return None not in found
 
 
+def verified(daemon: Daemon, repo: Repo) -> bool:
+    """Whether what is published equals a rebuild; not so when it is refused as damaged."""
+    settled(daemon, repo.path)
+    try:
+        return bool(daemon.call("verify", path=str(repo.path))["equal"])
+    except RpcError as error:
+        if error.code not in REFUSALS:
+            raise
+        return False
+
+
 def recovers(daemon: Daemon, repo: Repo) -> None:
     """Right answers, from what is equal to a rebuild; until then, refusals that say why."""
-
-    def verified() -> bool:
-        settled(daemon, repo.path)
-        try:
-            return bool(daemon.call("verify", path=str(repo.path))["equal"])
-        except RpcError as error:
-            if error.code not in REFUSALS:
-                raise
-            return False
-
     wait_until(lambda: right(daemon, repo), 60, "right answers")
-    wait_until(lambda: verified() and right(daemon, repo), 60, "equality with a rebuild")
+    wait_until(lambda: verified(daemon, repo) and right(daemon, repo), 60, "equality with a rebuild")
     settled(daemon, repo.path)
 
 
@@ -232,3 +233,32 @@ def test_a_full_disk_under_state_stops_neither_git_nor_the_daemon(repo: Repo) ->
         with pytest.raises(RpcError, match="cannot be written"):
             daemon.call("repository.remove", path=str(repo.path))
         settled(daemon, repo.path)
+
+
+def other_name(folder: Path) -> None:
+    """A row that SQLite takes for good."""
+    with sqlite3.connect(folder / "structure.db") as database:
+        database.execute("UPDATE unit SET qualified = 'other' WHERE name = 'name_7'")
+    database.close()
+
+
+def flipped(folder: Path) -> None:
+    """A bit of postings, where neither a size nor a structure tells of it."""
+    path = next(path for path in sorted(folder.rglob("*.store")) if path.stat().st_size > 200)
+    data = bytearray(path.read_bytes())
+    data[60] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("damage", [other_name, flipped])
+def test_what_only_verify_can_find_is_made_anew(repo: Repo, damage: Callable[[Path], None]) -> None:
+    configure(NO_DENSE)
+    with running() as daemon:
+        added = daemon.add(repo.path)
+        daemon.published(repo.path)
+        daemon.stop()
+        damage(daemon.cache / "repositories" / added["repository"])
+        daemon.start()
+        assert not verified(daemon, repo)
+        wait_until(lambda: verified(daemon, repo), 60, "equality with a rebuild")
+        assert right(daemon, repo)
