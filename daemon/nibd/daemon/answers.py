@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from nibd.daemon.reading import Reading
 from nibd.daemon.registry import Checkout
-from nibd.daemon.views import RepositoryViews
 from nibd.daemon.wire import hit as wire_hit
 from nibd.ipc.messages import Json
 from nibd.query import dense, fusion, lexical, symbols
@@ -22,7 +22,6 @@ from nibd.query.hits import Hit, snippet
 from nibd.repair.git import GitError, GitSource, open_source
 from nibd.repair.policy import EXTRACTOR
 from nibd.stores.bounded_cache import BoundedCache
-from nibd.stores.snapshot import Snapshot
 from nibd.stores.structure import StoredUnit
 from nibd.stores.types import BlobId, Level, RepoPath, View
 
@@ -75,29 +74,29 @@ class Ranked:
     vector: bytes | None = None
 
 
-def search(views: RepositoryViews, snapshot: Snapshot, asked: Ranked) -> list[Hit]:
+def search(reading: Reading, asked: Ranked) -> list[Hit]:
     if asked.plan == "lexical":
-        return _lexical(views, snapshot, asked)
+        return _lexical(reading, asked)
     if asked.plan == "dense":
-        return _dense(views, snapshot, asked)
+        return _dense(reading, asked)
     deep = replace(asked, k=max(FUSED_DEPTH, 2 * asked.k))
-    return fusion.fuse([_lexical(views, snapshot, deep), _dense(views, snapshot, deep)], asked.k)
+    return fusion.fuse([_lexical(reading, deep), _dense(reading, deep)], asked.k)
 
 
-def named(views: RepositoryViews, snapshot: Snapshot, name: str, k: int) -> list[Hit]:
-    found = symbols.find(views.structure, views.listing(snapshot), name)
+def named(reading: Reading, name: str, k: int) -> list[Hit]:
+    found = symbols.find(reading.structure, reading.listing, name)
     return [_unit_hit(unit, 1.0) for unit in found[:k]]
 
 
 def outline(
-    views: RepositoryViews, snapshot: Snapshot, path: RepoPath
+    reading: Reading, path: RepoPath
 ) -> list[tuple[Hit, int | None]] | None:
     """The units of a file with the position of their parent, `None` when the tree has no such file."""
-    at = views.structure.at_path(views.listing(snapshot), path)
+    at = reading.structure.at_path(reading.listing, path)
     if at is None:
         return None
     row, file = at
-    return [(_unit_hit(unit, 1.0), unit.parent) for unit in views.structure.units(file, row)]
+    return [(_unit_hit(unit, 1.0), unit.parent) for unit in reading.structure.units(file, row)]
 
 
 def shown(blobs: Blobs, checkout: Checkout, hits: Sequence[Hit]) -> list[Json]:
@@ -113,13 +112,13 @@ def shown(blobs: Blobs, checkout: Checkout, hits: Sequence[Hit]) -> list[Json]:
     return result
 
 
-def _lexical(views: RepositoryViews, snapshot: Snapshot, asked: Ranked) -> list[Hit]:
-    found = lexical.search(views.lexical(snapshot), views.facts, asked.query, asked.level, asked.k)
-    return [_lexical_hit(views, each) for each in found]
+def _lexical(reading: Reading, asked: Ranked) -> list[Hit]:
+    found = lexical.search(reading.lexical, reading.facts, asked.query, asked.level, asked.k)
+    return [_lexical_hit(reading, each) for each in found]
 
 
-def _lexical_hit(views: RepositoryViews, found: lexical.LexicalHit) -> Hit:
-    qualified, level = views.structure.name_of(found.blob, found.language, EXTRACTOR, found.ordinal)
+def _lexical_hit(reading: Reading, found: lexical.LexicalHit) -> Hit:
+    qualified, level = reading.structure.name_of(found.blob, found.language, EXTRACTOR, found.ordinal)
     address = found.address
     return Hit(
         address.path,
@@ -134,15 +133,15 @@ def _lexical_hit(views: RepositoryViews, found: lexical.LexicalHit) -> Hit:
     )
 
 
-def _dense(views: RepositoryViews, snapshot: Snapshot, asked: Ranked) -> list[Hit]:
-    if snapshot.views[View.DENSE].coverage.done == 0:
+def _dense(reading: Reading, asked: Ranked) -> list[Hit]:
+    if reading.snapshot.views[View.DENSE].coverage.done == 0:
         return []  # a tree without a text has no matrix
-    store, rows = views.dense(snapshot)
-    listing = views.listing(snapshot)
+    store, rows = reading.dense
+    listing = reading.listing
 
     def units(wanted: Sequence[int]) -> Mapping[int, Sequence[Hit]]:
         return {
-            row: [_unit_hit(unit, 0.0) for unit in views.structure.with_text(listing, text)]
+            row: [_unit_hit(unit, 0.0) for unit in reading.structure.with_text(listing, text)]
             for row, text in store.texts(wanted).items()
         }
 

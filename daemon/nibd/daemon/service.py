@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,17 +21,17 @@ from nibd.daemon import answers, wire
 from nibd.daemon.coordinator import CheckoutState, Coordinator
 from nibd.daemon.indexer import DAMAGED
 from nibd.daemon.parameters import Parameters
+from nibd.daemon.reading import Reading
 from nibd.daemon.registry import Checkout, RegistryError, checkout_id, repository_id
 from nibd.daemon.status import Standing, doctor, lag, standing, status, view_json
 from nibd.daemon.verification import verify
-from nibd.daemon.views import RepositoryViews
 from nibd.ipc.children import ChildDied
 from nibd.ipc.handlers import Handler, Method, RequestContext
 from nibd.ipc.messages import PROTOCOL_VERSION, ErrorCode, Json, JsonObject, RpcError
 from nibd.query.hits import Hit
 from nibd.repair.git import GitError, discover, open_source
 from nibd.stores.errors import CorruptStore, StoreError
-from nibd.stores.snapshot import Publication, Snapshot
+from nibd.stores.snapshot import Publication
 from nibd.stores.types import CommitId, RepoPath, State, View
 
 QUERY_THREADS = 4
@@ -148,8 +148,8 @@ class Service:
         if used == plan == "hybrid" and not await self._serves(state, PLANS[plan], commit):
             used, asked = "lexical", answers.Ranked(query, "lexical", level, k)
 
-        def find(views: RepositoryViews, snapshot: Snapshot) -> list[Json]:
-            return answers.shown(self._blobs, state.checkout, answers.search(views, snapshot, asked))
+        def find(reading: Reading) -> list[Json]:
+            return answers.shown(self._blobs, state.checkout, answers.search(reading, asked))
 
         return await self._answer(state, PLANS[used], commit, find, PLANS[plan], reason)
 
@@ -161,8 +161,8 @@ class Service:
         commit = given.commit("at")
         given.done()
 
-        def find(views: RepositoryViews, snapshot: Snapshot) -> list[Json]:
-            return answers.shown(self._blobs, state.checkout, answers.named(views, snapshot, name, k))
+        def find(reading: Reading) -> list[Json]:
+            return answers.shown(self._blobs, state.checkout, answers.named(reading, name, k))
 
         return await self._answer(state, NEEDS_STRUCTURE, commit, find)
 
@@ -174,8 +174,8 @@ class Service:
         state = self._state(path)
         inside = RepoPath(os.fsencode(path.relative_to(state.checkout.work_tree)))
 
-        def find(views: RepositoryViews, snapshot: Snapshot) -> list[Json]:
-            found = answers.outline(views, snapshot, inside)
+        def find(reading: Reading) -> list[Json]:
+            found = answers.outline(reading, inside)
             if found is None:
                 raise RpcError(
                     ErrorCode.NOT_FOUND,
@@ -196,11 +196,11 @@ class Service:
         given.done()
         views = self._coordinator.views(state.checkout.repository)
         needed = frozenset({View.LEXICAL, View.STRUCTURAL})
-        with views.pinned(lambda: views.newest_serving(state.checkout.id, needed)) as publication:
-            if publication is None:
+        with views.reading(state.checkout.id, needed) as reading:
+            if reading is None:
                 raise RpcError(ErrorCode.VIEW_NOT_READY, "nothing is published yet; `nibd wait` first")
             try:
-                verdict = await verify(self._coordinator, state, publication, wanted, context)
+                verdict = await verify(self._coordinator, state, reading.publication, wanted, context)
             except RpcError as error:
                 if error.data == DAMAGED:
                     raise self._damage(state, NEEDS_STRUCTURE, CorruptStore(error.message)) from error
@@ -226,22 +226,21 @@ class Service:
         state: CheckoutState,
         needed: frozenset[View],
         commit: CommitId | None,
-        find: Callable[[RepositoryViews, Snapshot], list[Json]],
+        find: Callable[[Reading], list[Json]],
         wanted: frozenset[View] | None = None,
         reason: str | None = None,
     ) -> Json:
         """Answer from the newest snapshot that serves `needed`; say so too of what was `wanted`."""
-        views = self._coordinator.views(state.checkout.repository)
-        now = await standing(self._coordinator, state)
-
         def answer() -> tuple[Publication, list[Json]] | None:
-            with views.pinned(lambda: views.newest_serving(state.checkout.id, needed, commit)) as chosen:
-                return (chosen, find(views, chosen.snapshot)) if chosen else None
+            with self._reading(state, needed, commit) as reading:
+                return (reading.publication, find(reading)) if reading else None
 
         try:
             found = await self._in_query(answer)
         except StoreError as error:
             raise self._damage(state, needed, error) from error
+        # HEAD is looked at afterwards: it may have moved meanwhile, and then the answer lags.
+        now = await standing(self._coordinator, state)
         if found is None:
             raise self._not_served(state, now, needed, commit)
         publication, hits = found
@@ -290,8 +289,17 @@ class Service:
             raise RpcError(ErrorCode.VIEW_NOT_READY, f"the query could not be embedded: {error}") from error
 
     async def _serves(self, state: CheckoutState, needed: frozenset[View], commit: CommitId | None) -> bool:
+        def serves() -> bool:
+            with self._reading(state, needed, commit) as reading:
+                return reading is not None
+
+        return await self._in_query(serves)
+
+    def _reading(
+        self, state: CheckoutState, needed: frozenset[View], commit: CommitId | None
+    ) -> AbstractContextManager[Reading | None]:
         views = self._coordinator.views(state.checkout.repository)
-        return await self._in_query(views.newest_serving, state.checkout.id, needed, commit) is not None
+        return views.reading(state.checkout.id, needed, commit, self._coordinator.embedding.profile)
 
     async def _in_query(self, function: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)

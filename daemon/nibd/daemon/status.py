@@ -11,6 +11,7 @@ from nibd.daemon import wire
 from nibd.daemon.coordinator import CheckoutState, Coordinator, Running
 from nibd.daemon.heads import HeadState
 from nibd.daemon.scheduler import Job
+from nibd.daemon.views import serves
 from nibd.ipc.messages import Json, JsonObject
 from nibd.stores.snapshot import Publication
 from nibd.stores.types import State, View
@@ -30,9 +31,8 @@ async def standing(coordinator: Coordinator, state: CheckoutState) -> Standing:
     head = await coordinator.look(state)
     views = coordinator.views(state.checkout.repository)
     publications = await coordinator.in_git(views.publications, state.checkout.id)
-    serving = {
-        view: next((p for p in publications if p.snapshot.views[view].serves), None) for view in View
-    }
+    profile = coordinator.embedding.profile
+    serving = {view: next((p for p in publications if serves(p, (view,), profile)), None) for view in View}
     return Standing(head, publications[0] if publications else None, serving)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from nibd.daemon.coordinator import CheckoutState, Coordinator
 from nibd.ipc.children import ChildDied, ChildProcess
 from nibd.ipc.handlers import RequestContext
-from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
+from nibd.ipc.messages import ErrorCode, JsonObject, RpcError
 from nibd.stores.snapshot import Publication
 
 
