@@ -1,0 +1,104 @@
+"""A request reads one publication from files that belong together, whatever happens to the folder."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gitrepo import Repo
+from nibd.daemon.reading import Reading
+from nibd.daemon.views import RepositoryViews
+from nibd.query import lexical, symbols
+from nibd.stores.types import CheckoutId, ProfileId, View
+from views import MAIN, Views, quick_folder
+
+STRUCTURE = frozenset({View.STRUCTURAL, View.LEXICAL})
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with quick_folder() as made:
+        yield made
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    made = Repo(tmp_path / "repo")
+    made.write("a.py", "def alpha():\n    return 'first'\n")
+    made.commit("one")
+    return made
+
+
+def found(reading: Reading, name: str) -> list[str]:
+    return [unit.qualified for unit in symbols.find(reading.structure, reading.listing, name)]
+
+
+def hits(reading: Reading, query: str) -> int:
+    return len(lexical.search(reading.lexical, reading.facts, query, None, 10))
+
+
+def test_a_request_ends_on_the_files_it_began_with(folder: Path, repo: Repo) -> None:
+    made = Views(folder, repo)
+    made.repair()
+    views = RepositoryViews(made.stores.folder)
+    with views.reading(MAIN, STRUCTURE) as before:
+        assert before is not None
+        assert (found(before, "alpha"), hits(before, "alpha")) == (["alpha"], 1)
+        made.close()
+        shutil.rmtree(made.stores.folder.root)
+        for number in range(5):  # other rows under the same numbers
+            repo.write(f"b{number}.py", f"def beta_{number}():\n    pass\n")
+        repo.write("a.py", "def gamma():\n    pass\n")
+        repo.commit("two")
+        made.open()
+        made.repair()
+        with views.reading(MAIN, STRUCTURE) as after:
+            assert after is not None
+            assert found(after, "alpha") == []
+            assert (found(after, "beta_3"), hits(after, "gamma")) == (["beta_3"], 1)
+        assert (found(before, "alpha"), hits(before, "alpha")) == (["alpha"], 1)
+    made.close()
+
+
+def test_what_is_read_is_pinned_until_it_was_read(folder: Path, repo: Repo) -> None:
+    made = Views(folder, repo)
+    generation = made.repair().snapshot.generation
+    views = RepositoryViews(made.stores.folder)
+    with views.reading(MAIN, STRUCTURE) as outer, views.reading(MAIN, STRUCTURE):
+        assert outer is not None
+        assert views.pins() == [generation]
+        repo.write("a.py", "def gamma():\n    pass\n")
+        repo.commit("two")
+        made.repair()
+        made.collect(pinned=views.pins())
+        assert found(outer, "alpha") == ["alpha"]
+    assert views.pins() == []
+    made.close()
+
+
+def test_vectors_of_another_profile_answer_nothing(folder: Path, repo: Repo) -> None:
+    made = Views(folder, repo)
+    made.repair()
+    profile = made.current().views[View.DENSE].profile
+    views = RepositoryViews(made.stores.folder)
+    needed = frozenset({View.DENSE})
+    with views.reading(MAIN, needed, dense_profile=ProfileId(profile)) as same:
+        assert same is not None
+        matrix, rows = same.dense
+        assert len(matrix.vectors(list(rows))) == 1
+    with views.reading(MAIN, needed, dense_profile=ProfileId("another")) as other:
+        assert other is None
+    made.close()
+
+
+def test_nothing_is_read_where_nothing_is_published(folder: Path, repo: Repo) -> None:
+    made = Views(folder, repo)
+    made.repair()
+    views = RepositoryViews(made.stores.folder)
+    with views.reading(CheckoutId("another"), STRUCTURE) as nothing:
+        assert nothing is None
+    assert views.publications(CheckoutId("another")) == []
+    made.close()
