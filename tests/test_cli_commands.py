@@ -105,6 +105,7 @@ def test_symbols_and_outline(home: Home, shop: Repo) -> None:
         "function checkout  10-11",
     ]
     assert "not in the snapshot" in home.nibd("outline", "none.py", cwd=shop.path, status=1).err
+    assert "is a folder" in home.nibd("outline", "shop", cwd=shop.path, status=2).err
 
 
 def test_a_commit_may_be_named_as_git_names_it(home: Home, shop: Repo) -> None:

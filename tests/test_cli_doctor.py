@@ -158,28 +158,40 @@ def test_without_systemd_nothing_is_wrong(tmp_path: Path) -> None:
 
 def test_hooks_of_each_checkout(paths: Paths, checkout: Checkout) -> None:
     missing = doctor.check_hooks(checkout, paths.marker(checkout.repository))
-    assert missing.verdict is Verdict.WARNING
-    assert "absent" in missing.found
+    assert (missing.verdict, missing.found) == (Verdict.NOTE, f"{checkout.work_tree}: no hooks of nibd's")
     assert f"nibd init {checkout.work_tree}" in missing.advice
 
     marker = paths.marker(checkout.repository)
     install(checkout.work_tree, marker, paths.hook_records_dir)
     assert doctor.check_hooks(checkout, paths.marker(checkout.repository)).verdict is Verdict.OK
 
+    (checkout.git_dir / "hooks" / "post-rewrite").unlink()
+    lost = doctor.check_hooks(checkout, marker)
+    assert (lost.verdict, "post-rewrite absent" in lost.found) == (Verdict.WARNING, True)
+    install(checkout.work_tree, marker, paths.hook_records_dir)
+
     theirs = checkout.git_dir / "hooks" / "post-merge"
     theirs.write_text("#!/usr/bin/env python3\n")
     left = doctor.check_hooks(checkout, paths.marker(checkout.repository))
-    assert (left.verdict, left.advice) == (Verdict.WARNING, "commits are noticed a little later there")
+    assert (left.verdict, left.advice) == (Verdict.NOTE, "commits are noticed a little later there")
     assert "post-merge left alone (it is run by python3" in left.found
 
 
 def test_a_checkout_that_is_gone(paths: Paths, checkout: Checkout) -> None:
     checkout.work_tree.rename(checkout.work_tree.with_name("moved"))
 
-    (check,) = doctor.check_repositories(paths)
+    (check,) = doctor.check_repositories(paths, [f"{checkout.work_tree}: HEAD can't be read"])
 
     assert check.verdict is Verdict.PROBLEM
     assert f"nibd remove {checkout.work_tree}" in check.advice
+
+
+def test_what_the_daemon_says_of_a_checkout_is_the_checkout_s(paths: Paths, checkout: Checkout) -> None:
+    trouble = f"{checkout.work_tree}: disk full"
+
+    found = [(c.name, c.found) for c in doctor.check_repositories(paths, [trouble, "embedding: no memory"])]
+
+    assert found[1:] == [("repository", trouble), ("daemon", "embedding: no memory")]
 
 
 def test_a_registry_that_cannot_be_read(paths: Paths) -> None:

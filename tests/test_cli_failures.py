@@ -103,6 +103,7 @@ def test_without_a_daemon_a_question_fails_with_status_3(
     assert error["code"] == "no_daemon"
     assert error["message"] in said.err
     assert said.err.startswith("nibd: no daemon listens on ")
+    assert "nibd init" in said.err
 
 
 def test_a_mistake_of_our_own_shows_its_traceback_and_ends_with_70(

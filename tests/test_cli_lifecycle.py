@@ -85,6 +85,9 @@ def test_an_unborn_branch_is_no_failure(home: Home, tmp_path: Path) -> None:
     empty = Repo(tmp_path / "empty")
 
     assert "nothing is committed yet" in home.nibd("init", empty.path).out
+    waited = home.json("wait", empty.path, status=1)
+    assert waited["published"] is False
+    assert "nothing is committed yet" in home.nibd("wait", empty.path, status=1).out
     assert "without a commit" in home.nibd("status", empty.path).out
 
 
@@ -97,7 +100,10 @@ def test_a_checkout_that_is_gone_can_be_removed_by_its_path_and_by_its_name(
         shutil.rmtree(each.path)
 
     assert home.json("remove", repo.path)["path"] == str(repo.path)
-    assert "problem  repository" in home.nibd("doctor", status=1).out
+    said = home.nibd("doctor", status=1).out
+    assert "problem  repository" in said
+    assert said.count(f"{other.path} is gone") == 1
+    assert "problem  daemon" not in said
     assert "is no longer followed" in home.nibd("remove", "other").out
     assert home.json("list")["checkouts"] == []
 

@@ -12,11 +12,12 @@ from nibd.daemon.commands._answers import render, render_outline, warnings
 from nibd.daemon.commands._daemon import expect
 from nibd.daemon.commands._failures import CommandError
 from nibd.daemon.commands._output import Style, emit_json, keep_bytes, style_of, visible, visible_line
+from nibd.daemon.commands._progress import ProgressBar
 from nibd.daemon.commands._status_text import has_failed
 from nibd.daemon.commands._status_text import render as render_status
 from nibd.daemon.commands.status import significant
 from nibd.daemon.commands.verify import _render as render_verify
-from nibd.daemon.commands.wait import is_settled, outcome_text
+from nibd.daemon.commands.wait import is_unborn, outcome_text
 
 PLAIN = Style(False)
 OLD, NEW = "a" * 40, "b" * 40
@@ -103,6 +104,12 @@ def test_a_lag_that_is_unknown_is_still_stale() -> None:
     assert list(warnings(unknown)) == ["STALE: this is aaaaaaaaaa, HEAD is -"]
 
 
+def test_why_head_cannot_be_read_is_said() -> None:
+    gone = answer(head={"commit": None}, views={"lexical": view(used=True, reason="/home/ann/app is gone")})
+
+    assert list(warnings(gone)) == ["STALE: this is aaaaaaaaaa, HEAD can't be read: /home/ann/app is gone"]
+
+
 @pytest.mark.parametrize(
     ("views", "said"),
     [
@@ -174,19 +181,28 @@ def test_a_status_shows_each_view_on_a_line() -> None:
     lines = render_status(status(), PLAIN, None).splitlines()
 
     assert lines[0] == "/home/ann/app on main at aaaaaaaaaa, published aaaaaaaaaa"
-    assert lines[2].split() == ["view", "state", "assurance", "commit", "lag", "coverage", "holds"]
-    assert lines[3].split(maxsplit=8)[-1] == "3 files, 7 units, 1 languages"
+    assert lines[2].split() == ["view", "state", "assurance", "commit", "lag", "coverage"]
+    assert "lexical holds 3 files, 7 units, 1 language" in lines
     assert "dense: off" in lines
     assert lines[-1] == "files: 3 of 5 indexed; skipped: 2 too large"
 
 
 def test_a_status_keeps_to_a_line_a_view_on_a_terminal_of_80_columns() -> None:
-    many = status(views={"lexical": view(counts={"documents": 1234567, "files": 12345, "segments": 123})})
-    row = render_status(many, PLAIN, 80).splitlines()[3]
-
-    assert row.startswith("lexical  ready  exact")
-    assert row.endswith("1234567 documents, 12345…")
-    assert len(row) == 80
+    counts = {"documents": 1234567, "files": 12345, "segments": 1, "imports": 36470, "language:go": 1}
+    many = status(
+        path="/home/ann/" + "long/" * 12,
+        views={
+            "lexical": view(counts=counts),
+            "structural": view(counts=counts, capabilities={"relations": "no server is driven " * 4}),
+            "dense": view(state="building", assurance="partial", reason="1850 texts are not embedded " * 5),
+        },
+        notes=["settings " * 20],
+    )
+    for width in (80, None):
+        lines = render_status(many, PLAIN, width).splitlines()
+        assert any(line.startswith("structural  ready     exact") for line in lines)
+        assert max(map(len, lines)) <= 80
+        assert "1 segment," in " ".join(lines)
 
 
 def test_a_status_fits_a_narrow_terminal() -> None:
@@ -261,8 +277,34 @@ def test_waiting_says_how_it_ended() -> None:
     assert outcome_text({"published": True, "status": status()}) == "published aaaaaaaaaa"
     assert outcome_text({"published": False, "status": late}) == "not published aaaaaaaaaa: being indexed"
     unborn = {"published": False, "status": status(head={"commit": None, "tree": None, "branch": "main"})}
-    assert is_settled(unborn)
-    assert "nothing is committed yet" in outcome_text(unborn)
+    assert is_unborn(unborn)
+    assert outcome_text(unborn) == "not published: nothing is committed yet, the first commit will be"
+
+
+def test_waiting_says_each_reason_once_and_only_of_the_views_asked_for() -> None:
+    failed = view(reason="the repair of aaaaaaaaaa failed: disk full")
+    views = {"lexical": failed, "structural": failed, "dense": view(state="absent", reason="switched off")}
+    result = {"published": False, "status": status(error="disk full", views=views)}
+
+    assert outcome_text(result) == "not published aaaaaaaaaa: disk full"
+    assert outcome_text(result, ["dense"]) == "not published aaaaaaaaaa: disk full\n  switched off"
+    long = {"published": False, "status": status(error="x" * 5000, views=views)}
+    assert max(map(len, outcome_text(long).splitlines())) <= 230
+
+
+def test_progress_without_a_terminal_is_a_line_a_stage_and_then_one_each_five_seconds(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    now = [100.0]
+    with ProgressBar(lambda: now[0]) as bar:
+        for second in range(13):
+            now[0] = 100.0 + second
+            bar.notified("progress", {"stage": "facts", "done": second, "total": 40})
+        bar.notified("progress", {"stage": "dense", "done": 0, "total": None})
+
+    assert capsys.readouterr().err.splitlines() == [
+        "facts: 0 of 40", "facts: 5 of 40", "facts: 10 of 40", "dense: 0",
+    ]  # fmt: skip
 
 
 def test_verify_names_the_first_differences_and_counts_the_rest() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from daemon_world import NO_DENSE, Daemon, configure, running
-from gitrepo import Repo
+from gitrepo import Repo, run_git
 from nibd.ipc.messages import ErrorCode, RpcError
 from waiting import wait_until
 
@@ -203,3 +204,74 @@ def test_facts_that_a_power_cut_lost_are_made_again(daemon: Daemon, repo: Repo) 
 
     wait_until(healed, what="the facts to be made again")
     assert daemon.call("verify", path=str(repo.path))["equal"]
+
+
+def test_a_pipe_or_a_link_in_a_files_place_keeps_nobody_waiting(daemon: Daemon, repo: Repo) -> None:
+    repo.write("b.py", "def beta():\n    pass\n")
+    repo.commit("two")
+    daemon.add(repo.path)
+    daemon.published(repo.path)
+    for name in ("a.py", "b.py"):
+        repo.file(name).unlink()
+    os.mkfifo(repo.file("a.py"))
+    repo.file("b.py").symlink_to("/dev/zero")
+    for name in ("alpha", "beta"):
+        hit = daemon.call("symbols", path=str(repo.path), name=name)["hits"][0]
+        assert hit["edited"] is not False
+
+
+def test_what_was_found_unedited_is_looked_at_again_when_it_changes(daemon: Daemon, repo: Repo) -> None:
+    daemon.add(repo.path)
+    daemon.published(repo.path)
+    old = repo.file("a.py").stat().st_mtime_ns - 10**10
+    os.utime(repo.file("a.py"), ns=(old, old))
+
+    def edited() -> bool:
+        answer: bool = daemon.call("symbols", path=str(repo.path), name="alpha")["hits"][0]["edited"]
+        return answer
+
+    assert [edited(), edited()] == [False, False]
+    repo.write("a.py", "def alpha():\n    return 'other'\n")  # as long as before
+    assert edited() is True
+
+
+def test_a_checkout_inside_another_is_not_answered_from_the_outer_one(daemon: Daemon, repo: Repo) -> None:
+    daemon.add(repo.path)
+    daemon.published(repo.path)
+    repo.git("worktree", "add", "-q", "nested", "-b", "other")
+    nested = repo.path / "nested"
+    with pytest.raises(RpcError, match="not registered") as refused:
+        daemon.call("search", path=str(nested), query="alpha")
+    assert refused.value.code == ErrorCode.UNKNOWN_REPOSITORY
+    daemon.add(nested)
+    assert daemon.published(nested)["head"]["branch"] == "other"
+
+
+def test_missing_objects_make_views_partial_until_they_arrive(
+    daemon: Daemon, repo: Repo, tmp_path: Path
+) -> None:
+    run_git("config", "uploadpack.allowFilter", "true", cwd=repo.path)
+    clone = Repo.clone(f"file://{repo.path}", tmp_path / "part", "--no-checkout", "--filter=blob:none")
+    daemon.add(clone.path)
+    status = daemon.published(clone.path)
+    assert status["skipped"] == {"missing_object": 1}
+    lexical = status["views"]["lexical"]
+    assert (lexical["assurance"], lexical["coverage"]) == ("partial", {"done": 0, "of": 1})
+    assert "missing" in lexical["reason"]
+    answer = daemon.call("search", path=str(clone.path), query="alpha")
+    assert (answer["hits"], answer["views"]["lexical"]["assurance"]) == ([], "partial")
+    clone.git("checkout", "-q")  # fetches the blob; HEAD stays where it is
+
+    def whole() -> bool:
+        return bool(daemon.call("search", path=str(clone.path), query="alpha")["hits"])
+
+    wait_until(whole, what="the objects to be indexed")
+    status = daemon.call("status", path=str(clone.path))
+    assert (status["skipped"], status["views"]["lexical"]["assurance"]) == ({}, "exact")
+    assert daemon.call("verify", path=str(clone.path))["equal"]
+
+
+def test_a_path_longer_than_any_is_refused(daemon: Daemon) -> None:
+    with pytest.raises(RpcError, match="at most 4096") as refused:
+        daemon.call("status", path="/" + "a/" * 100_000)
+    assert refused.value.code == ErrorCode.INVALID_PARAMS

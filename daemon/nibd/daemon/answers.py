@@ -6,7 +6,10 @@ for a child; whether the answer is fresh is said by whoever asked for it.
 
 from __future__ import annotations
 
+import os
+import stat
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +28,10 @@ from nibd.stores.bounded_cache import BoundedCache
 from nibd.stores.structure import StoredUnit
 from nibd.stores.types import BlobId, Level, RepoPath, View
 
-BLOB_CACHE_BYTES = 16 << 20
+BLOB_CACHE_BYTES = 32 << 20
+REMEMBERED_FILES = 4096
+RACY_NS = 2_000_000_000
+"""A write within the same tick of the file system's clock leaves the times as they are."""
 FUSED_DEPTH = 50
 """How far down the rankings that are fused are looked at, at least."""
 
@@ -37,6 +43,7 @@ class Blobs:
         self._lock = threading.Lock()
         self._sources: dict[Path, GitSource] = {}
         self._cache: BoundedCache[BlobId, bytes] = BoundedCache(BLOB_CACHE_BYTES)
+        self._equal: dict[tuple[Path, BlobId], tuple[int, ...]] = {}
 
     def read(self, checkout: Checkout, blob: BlobId) -> bytes | None:
         """`None` when it cannot be had: a hit stays a hit without its snippet."""
@@ -55,6 +62,30 @@ class Blobs:
         if data is not None:
             self._cache.put(blob, data, len(data))
         return data
+
+    def is_edited(self, checkout: Checkout, path: RepoPath, blob: BlobId) -> bool | None:
+        """Whether the work tree's file says something else than the blob; `None` when nobody can tell.
+
+        A file that was found equal is not read again while its inode, size and times are the same and
+        lie far enough back to show a later write.
+        """
+        file = checkout.work_tree / os.fsdecode(path)
+        key = (file, blob)
+        try:
+            status = file.lstat()
+        except FileNotFoundError:
+            return True if checkout.work_tree.is_dir() else None
+        except OSError:
+            return None
+        stamp = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        if self._equal.get(key) == stamp:
+            return False
+        edited = _edited(file, self.read(checkout, blob))
+        if edited is False and time.time_ns() - max(stamp[2:]) > RACY_NS:
+            if len(self._equal) >= REMEMBERED_FILES:
+                self._equal.clear()
+            self._equal[key] = stamp
+        return edited
 
     def forget(self, checkout: Checkout) -> None:
         with self._lock:
@@ -106,7 +137,7 @@ def shown(blobs: Blobs, checkout: Checkout, hits: Sequence[Hit]) -> list[Json]:
     for found in hits:
         data = blobs.read(checkout, found.blob)
         if found.path not in edited:
-            edited[found.path] = _edited(checkout, found.path, data)
+            edited[found.path] = blobs.is_edited(checkout, found.path, found.blob)
         text = None if data is None else snippet(data, found.start_line, found.end_line)
         result.append(wire_hit(found, text, edited[found.path]))
     return result
@@ -164,18 +195,25 @@ def _unit_hit(unit: StoredUnit, score: float) -> Hit:
     )
 
 
-def _edited(checkout: Checkout, path: RepoPath, data: bytes | None) -> bool | None:
-    """Whether the work tree's file says something else; line ends that Git may convert do not count."""
+def _regular_file(path: Path, most: int) -> bytes | None:
+    """The first bytes of a regular file; `None` for anything else. Never waits for a FIFO's writer."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with open(descriptor, "rb") as opened:  # noqa: PTH123 - of a descriptor
+        return opened.read(most) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+
+
+def _edited(file: Path, data: bytes | None) -> bool | None:
+    """Whether a file says something else; line ends that Git may convert do not count."""
     if data is None:
         return None
-    file = Path(checkout.work_tree) / path.decode("utf-8", "surrogateescape")
     try:
-        with file.open("rb") as opened:
-            there = opened.read(len(data) + data.count(b"\n") + 1)
+        there = _regular_file(file, len(data) + data.count(b"\n") + 1)
     except FileNotFoundError:
         return True
     except OSError:
         return None
+    if there is None:
+        return True
     return there != data and there.replace(b"\r\n", b"\n") != data.replace(b"\r\n", b"\n")
 
 

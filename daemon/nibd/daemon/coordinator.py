@@ -43,7 +43,7 @@ from nibd.ipc.children import ChildDied
 from nibd.ipc.messages import ErrorCode, JsonObject, RpcError
 from nibd.stores.repository import RepositoryFolder
 from nibd.stores.snapshot import Publication
-from nibd.stores.types import CheckoutId, CommitId, RepositoryId, State, View
+from nibd.stores.types import CheckoutId, CommitId, RepositoryId, Skip, State, View
 
 INDEXER_IDLE_S = 600.0
 FIRST_PAUSE_S = 1.0
@@ -66,12 +66,18 @@ class CheckoutState:
     history: HeadHistory = field(default_factory=HeadHistory)
     published: Publication | None = None
     checked: bool = False
+    objects_stamp: tuple[int, ...] = ()
     failure: str | None = None
     failures: int = 0
 
     @property
     def head(self) -> HeadState | None:
         return self.history.head
+
+    def may_have_more(self, stamp: tuple[int, ...]) -> bool:
+        """Whether objects that the published snapshot lacks may have arrived since they were looked for."""
+        lacks = self.published is not None and self.published.snapshot.skipped.get(Skip.MISSING_OBJECT)
+        return bool(lacks) and stamp != self.objects_stamp
 
     @property
     def is_current(self) -> bool:
@@ -193,6 +199,7 @@ class Coordinator:
             if views:
                 views.close()
             await self._delete_views(repository)
+            await asyncio.to_thread(self.paths.marker(repository).unlink, missing_ok=True)
             if not any(self._awaits_vectors(other) for other in self.states.values()):
                 await self.embedding.abandon()
         self.on_registered()
@@ -226,6 +233,11 @@ class Coordinator:
         for views in self._views.values():
             views.rest()
 
+    def is_repairing(self, state: CheckoutState) -> bool:
+        """Whether a repair of the checkout is at work or waits for its turn."""
+        jobs = [running.job for running in self.running.values()] + self.scheduler.waiting()
+        return any(job.kind is Kind.REPAIR and job.checkout == state.checkout.id for job in jobs)
+
     def watched(self) -> list[Path]:
         """The folders in which a change is a hint."""
         folders = {self.paths.markers_dir}
@@ -236,7 +248,7 @@ class Coordinator:
     async def look(self, state: CheckoutState) -> HeadState:
         """Compare what the checkout stands at with what it shows, and see that the two meet."""
         checkout = state.checkout
-        head, published = await self.in_git(self._read, checkout)
+        head, published, stamp = await self.in_git(self._read, checkout)
         if self.states.get(checkout.id) is not state:
             return head  # it was removed meanwhile
         state.published = published
@@ -253,8 +265,8 @@ class Coordinator:
         if moved and _in_sequence(checkout):
             # A rebase moves HEAD for each commit: what counts is where it stops.
             asyncio.get_running_loop().call_later(SETTLE_S, lambda: self._spawn(self.look(state)))
-        elif head.commit and not (state.is_current and state.checked):
-            state.checked = True
+        elif head.commit and not (state.is_current and state.checked and not state.may_have_more(stamp)):
+            state.checked, state.objects_stamp = True, stamp
             self._want(self._job(state, Kind.REPAIR, head.commit))
         return head
 
@@ -281,13 +293,15 @@ class Coordinator:
 
     # Jobs
 
-    def _read(self, checkout: Checkout) -> tuple[HeadState, Publication | None]:
+    def _read(self, checkout: Checkout) -> tuple[HeadState, Publication | None, tuple[int, ...]]:
         """In the Git thread: HEAD, and what is published (nothing when the views cannot be read)."""
+        if checkout.id not in self.states:
+            return HeadState(None, None, None, "removed"), None, ()  # nothing is opened for it any more
         views = self.views(checkout.repository)
         published = next(iter(views.publications(checkout.id, 1)), None)
         if views.unreadable:
             self._log.error("catalog_unreadable", reason=views.unreadable)
-        return self._heads.read(checkout), published
+        return self._heads.read(checkout), published, self._heads.objects_stamp(checkout)
 
     def _job(
         self, state: CheckoutState, kind: Kind, commit: CommitId, discard: frozenset[View] = frozenset()
@@ -376,9 +390,10 @@ class Coordinator:
             return
         state.failures += 1
         state.failure = str(error)
-        pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (state.failures - 1))
+        pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(state.failures - 1, 10))
         self.scheduler.hold(job.repository)
-        self._want(job)
+        if job.kind is not Kind.REPAIR or (state.head and state.head.commit == job.commit):
+            self._want(job)  # else a newer wish is there already
         asyncio.get_running_loop().call_later(pause, self._resume, job.repository)
 
     def _resume(self, repository: RepositoryId) -> None:
@@ -408,6 +423,8 @@ class Coordinator:
         """Once no job writes there any more."""
         while any(running.job.repository == repository for running in self.running.values()):
             await self.changed()
+        if self.registry.of_repository(repository):
+            return  # it was added again meanwhile
         await asyncio.to_thread(self.views(repository).delete)
         self._views.pop(repository, None)
 

@@ -1,6 +1,7 @@
 """What nibd needs of its surroundings, checked one by one; each check says what to do about what it found.
 
-A *check* is `ok`, a `warning` (nibd works, with less or later) or a *problem* (something does not work).
+A *check* is `ok`, a `note` (as somebody chose it, with less or later), a `warning` (nibd works, with less or
+later, and that can be mended) or a *problem* (something does not work).
 Nothing is changed, and nothing that a check meets keeps the others from being made. A daemon that runs is
 asked for its own view of things; without one the registry is read from its file.
 """
@@ -43,6 +44,7 @@ class Verdict(StrEnum):
     """How a check went."""
 
     OK = "ok"
+    NOTE = "note"
     WARNING = "warning"
     PROBLEM = "problem"
 
@@ -82,7 +84,7 @@ def diagnose(paths: Paths, environment: Mapping[str, str], version: str) -> Diag
         *check_inotify(),
         check_dense(settings),
         *check_systemd(environment, daemon_pid=hello["pid"] if hello else None),
-        *check_repositories(paths),
+        *check_repositories(paths, [str(each) for each in (reported or {}).get("problems") or ()]),
     ]
     return Diagnosis(tuple(checks), reported)
 
@@ -134,7 +136,7 @@ def check_daemon(
             return (
                 None,
                 None,
-                [_warning("daemon", "does not run", "start it with 'nibd init' or 'nibd serve'")],
+                [_warning("daemon", "does not run", "'nibd init' starts it")],
             )
         return (
             None,
@@ -148,8 +150,7 @@ def check_daemon(
         own = _problem("daemon", found, f"it is not this nibd ({version}): 'nibd stop', then ask again")
     else:
         own = _ok("daemon", found)
-    problems = [_problem("daemon", str(each), "") for each in reported.get("problems") or ()]
-    return hello, reported, [own, *problems]
+    return hello, reported, [own]
 
 
 def check_folders(paths: Paths) -> Iterator[Check]:
@@ -225,16 +226,25 @@ def check_systemd(environment: Mapping[str, str], daemon_pid: int | None) -> Ite
             yield _ok("systemd", found)
 
 
-def check_repositories(paths: Paths) -> Iterator[Check]:
+def check_repositories(paths: Paths, reported: Sequence[str] = ()) -> Iterator[Check]:
+    """Each checkout. `reported` is what the daemon calls problems; most are of one checkout."""
     try:
         checkouts = Registry(paths.registry_file).checkouts
     except RegistryError as error:
         yield _problem("registry", str(error), "")
-        return
-    if not checkouts:
-        yield _ok("repositories", "none is registered; 'nibd init' in one registers it")
+        checkouts = []
+    else:
+        if not checkouts:
+            yield _ok("repositories", "none is registered; 'nibd init' in one registers it")
+    theirs: set[str] = set()
     for checkout in checkouts:
-        yield check_hooks(checkout, paths.marker(checkout.repository))
+        own = [each for each in reported if each.startswith(f"{checkout.work_tree}: ")]
+        theirs.update(own)
+        check = check_hooks(checkout, paths.marker(checkout.repository))
+        yield check
+        if check.verdict is not Verdict.PROBLEM:  # else the daemon's is the same trouble in other words
+            yield from (_problem("repository", each, "") for each in own)
+    yield from (_problem("daemon", each, "") for each in reported if each not in theirs)
 
 
 def check_hooks(checkout: Checkout, marker: Path) -> Check:
@@ -249,7 +259,14 @@ def check_hooks(checkout: Checkout, marker: Path) -> Check:
     reported = [report for report in reports if report.outcome in _REPORTED]
     if not reported:
         return _ok("repository", f"{where}: hooks are in place")
-    mendable = any(report.outcome in (Outcome.ABSENT, Outcome.OUTDATED) for report in reported)
+    outcomes = {report.outcome for report in reported}
+    if len(reported) == len(reports) and Outcome.ABSENT in outcomes <= {Outcome.ABSENT, Outcome.LEFT_ALONE}:
+        advice = f"commits are noticed a little later there; 'nibd init {where}' installs hooks"
+        return Check("repository", Verdict.NOTE, f"{where}: no hooks of nibd's", advice)
+    if outcomes == {Outcome.LEFT_ALONE}:
+        advice = "commits are noticed a little later there"
+        return Check("repository", Verdict.NOTE, f"{where}: {_hooks(reported)}", advice)
+    mendable = not outcomes.isdisjoint({Outcome.ABSENT, Outcome.OUTDATED})
     advice = f"'nibd init {where}' installs them" if mendable else "commits are noticed a little later there"
     return _warning("repository", f"{where}: {_hooks(reported)}", advice)
 

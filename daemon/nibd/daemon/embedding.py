@@ -145,8 +145,7 @@ class Embedding:
                 self.progress = None
             self.failure = None
             self._log.info("embedded", texts=done["done"], seconds=round(done["seconds"], 3))
-            if done["done"]:  # else the texts that are missing cannot be had, and asking again is no use
-                self._advanced(True)
+            self._advanced(True)
             if not self._again:
                 return
 
@@ -165,10 +164,11 @@ class Embedding:
                 "restart the daemon after a change of libraries",
             )
         self._warm_pid = self._child.pid
+        self.failure = None
 
     async def _load_quietly(self) -> None:
         try:
             await self._load()
-        except (RpcError, ChildDied) as error:
+        except (RpcError, ChildDied, OSError) as error:
             self.failure = str(error)
             self._log.error("model_not_loaded", reason=self.failure)

@@ -51,6 +51,14 @@ class HeadReader:
         except GitError:
             return None  # the older commit may be gone after a rewrite: its distance is unknown
 
+    def objects_stamp(self, checkout: Checkout) -> tuple[int, ...]:
+        """Changes when packs or new kinds of loose objects arrive, as after a fetch."""
+        objects = checkout.common_dir / "objects"
+        try:
+            return (objects.stat().st_mtime_ns, (objects / "pack").stat().st_mtime_ns)
+        except OSError:
+            return ()
+
     def forget(self, checkout: CheckoutId) -> None:
         source = self._sources.pop(checkout, None)
         if source:

@@ -11,6 +11,7 @@ from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
 from nibd.stores.types import CommitId, Level
 
 MAX_QUERY_CHARACTERS = 200_000
+MAX_PATH_CHARACTERS = 4096
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
@@ -25,6 +26,8 @@ class Parameters:
         value = self._left.pop(name, None)
         if not isinstance(value, str) or not value.startswith("/") or "\0" in value:
             raise _refused(name, value, "an absolute path")
+        if len(value) > MAX_PATH_CHARACTERS:
+            raise _refused(name, value, f"a path of at most {MAX_PATH_CHARACTERS} characters")
         return Path(value).resolve()
 
     def text(self, name: str) -> str:

@@ -32,7 +32,7 @@ from nibd.query.hits import Hit
 from nibd.repair.git import GitError, discover, open_source
 from nibd.stores.errors import CorruptStore, StoreError
 from nibd.stores.snapshot import Publication
-from nibd.stores.types import CommitId, RepoPath, State, View
+from nibd.stores.types import CommitId, RepoPath, Skip, State, View
 
 QUERY_THREADS = 4
 PLANS = {
@@ -41,6 +41,8 @@ PLANS = {
     "hybrid": frozenset({View.LEXICAL, View.DENSE}),
 }
 MAX_HITS = 1000
+LASTING_FAILURES = 4
+"""After so many in a row, about 7 s, a failure is not one that passes by itself."""
 NEEDS_STRUCTURE = frozenset({View.STRUCTURAL})
 
 T = TypeVar("T")
@@ -205,8 +207,9 @@ class Service:
                 if error.data == DAMAGED:
                     raise self._damage(state, NEEDS_STRUCTURE, CorruptStore(error.message)) from error
                 raise
+        lacks = reading.snapshot.skipped.get(Skip.MISSING_OBJECT)
         for name, view in verdict["views"].items():
-            if not view["equal"]:
+            if not view["equal"] and not lacks:  # objects may have arrived, which damages nothing
                 self._coordinator.damaged(state, View(name), f"{view['count']} differences from a rebuild")
         return verdict
 
@@ -332,7 +335,9 @@ class Service:
                 if record.state is State.ABSENT:
                     message = f"{where} has no {view.value} view: {record.reason}"
                     return RpcError(ErrorCode.VIEW_ABSENT, message)
-        why = now.head.error or state.failure or "it is being built; `nibd wait` tells when it is there"
+        unborn = None if now.head.commit else "the branch has no commit yet"
+        building = "it is being built; `nibd wait` tells when it is there"
+        why = now.head.error or state.failure or unborn or building
         return RpcError(ErrorCode.VIEW_NOT_READY, f"{where}: the {names} view is not there yet: {why}")
 
     async def _reach(self, state: CheckoutState, wanted: set[View], context: RequestContext) -> bool:
@@ -343,7 +348,8 @@ class Service:
                 now = await standing(self._coordinator, state)
                 if now.head.error or (now.head.commit is None and now.newest is None):
                     return False
-                if now.newest and now.newest.commit == now.head.commit:
+                repairing = self._coordinator.is_repairing(state)
+                if now.newest and now.newest.commit == now.head.commit and not repairing:
                     states = {now.newest.snapshot.views[view].state for view in wanted}
                     if states == {State.READY}:
                         return True
@@ -351,7 +357,7 @@ class Service:
                         return False
                 if self._coordinator.states.get(state.checkout.id) is not state:
                     return False
-                if state.failures and not state.is_current:
+                if state.failures >= LASTING_FAILURES and not state.is_current:
                     return False  # it is tried again, but the reason may need somebody
                 for progress in self._progress(state):
                     await context.notify("progress", progress)
@@ -385,6 +391,12 @@ class Service:
                 ErrorCode.UNKNOWN_REPOSITORY,
                 f"{path} is in no registered checkout; run `nibd init` there first",
             )
+        nested = _nested_checkout(checkout.work_tree, path)
+        if nested:
+            raise RpcError(
+                ErrorCode.UNKNOWN_REPOSITORY,
+                f"{nested} is a checkout of its own and not registered; run `nibd init` there first",
+            )
         return self._coordinator.states[checkout.id]
 
 
@@ -402,6 +414,16 @@ def _identity(checkout: Checkout) -> JsonObject:
         "repository": checkout.repository,
         "path": str(checkout.work_tree),
     }
+
+
+def _nested_checkout(work_tree: Path, path: Path) -> Path | None:
+    """The checkout (a submodule, a linked work tree, a clone) inside `work_tree` that `path` lies in."""
+    for folder in (path, *path.parents):
+        if folder == work_tree:
+            return None
+        if os.path.lexists(folder / ".git"):
+            return folder
+    return None
 
 
 def _level_name(unit: Hit) -> str | None:

@@ -12,6 +12,7 @@ from nibd.stores.types import RepositoryId
 
 KEPT_DURATIONS = 200
 DEEP_COLLECTION_S = 24 * 3600.0
+FIRST_COLLECTION_S = 600.0
 
 
 @dataclass(slots=True)
@@ -56,9 +57,9 @@ class Statistics:
         self.jobs.setdefault(kind, JobStatistics()).failed += 1
 
     def is_deep_collection_due(self, repository: RepositoryId) -> bool:
-        """Whether a collection should go over all rows too: at first use a day later, then daily."""
+        """Whether a collection should go over all rows too: some minutes after the start, then daily."""
         now = time.monotonic()
-        last = self._collected.setdefault(repository, now)
+        last = self._collected.setdefault(repository, now - DEEP_COLLECTION_S + FIRST_COLLECTION_S)
         if now - last < DEEP_COLLECTION_S:
             return False
         self._collected[repository] = now

@@ -45,7 +45,7 @@ class Supervisor:
         self._not_before = 0.0
         self._calls = 0
         self._idle: asyncio.TimerHandle | None = None
-        self._resting: asyncio.Future[None] | None = None
+        self._resting: asyncio.Future[int] | None = None
         self._closed = False
         self.starts = 0
         self.crashes = 0
@@ -134,4 +134,5 @@ class Supervisor:
 
     def _rest_if_idle(self) -> None:
         if self._calls == 0 and self._child:
-            self._resting = asyncio.ensure_future(self.rest())
+            child, self._child = self._child, None  # now: a call from here on starts another
+            self._resting = asyncio.ensure_future(child.stop())

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sys
+import tempfile
 from typing import Any
 
 from nibd.daemon.coordinator import CheckoutState, Coordinator
+from nibd.daemon.indexer import VERIFY_PREFIX
 from nibd.ipc.children import ChildDied, ChildProcess
 from nibd.ipc.handlers import RequestContext
 from nibd.ipc.messages import ErrorCode, JsonObject, RpcError
@@ -21,14 +24,18 @@ async def verify(
     context: RequestContext,
 ) -> dict[str, Any]:
     """Compare a pinned publication with a rebuild of its tree; raises `RpcError` when there is no verdict."""
+    repositories = coordinator.paths.repositories_dir
+    scratch = await asyncio.to_thread(tempfile.mkdtemp, prefix=VERIFY_PREFIX, dir=repositories)
     params: JsonObject = {
+        "scratch": scratch,
         **coordinator.job_parameters(state, publication.commit),
         "generation": publication.snapshot.generation,
         "views": views,
     }
     reports: asyncio.Queue[Any] = asyncio.Queue()
-    child = await ChildProcess.spawn([sys.executable, "-m", "nibd.daemon.verifier"])
+    child = None
     try:
+        child = await ChildProcess.spawn([sys.executable, "-m", "nibd.daemon.verifier"])
         answer = asyncio.ensure_future(
             child.call("verify", params, lambda _, value: reports.put_nowait(value))
         )
@@ -40,8 +47,10 @@ async def verify(
         words = died.stderr_tail.splitlines()[-1:] or [str(died)]
         raise RpcError(ErrorCode.INTERNAL, f"the verification ended early: {words[0]}") from died
     finally:
-        child.kill()
-        await child.wait()
+        if child:
+            child.kill()
+            await child.wait()
+        await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
     return {
         "equal": all(view["equal"] for view in compared.values()),
         "commit": publication.commit,

@@ -1,21 +1,21 @@
 """The verifier: `python -m nibd.daemon.verifier`, a child that rebuilds a tree aside and compares.
 
-One request, `verify`, with the `Job` parameters of the indexer, the generation to compare with and
-the views asked for. The same tree is built from nothing in a scratch folder, with empty caches and in
-this process, and every view is compared (`nibd.query.comparison`). For the dense view this process
-loads the model itself, and embeds all texts again, or `DENSE_TEXTS` of them in a larger repository.
+One request, `verify`, with the `Job` parameters of the indexer, the generation to compare with, the
+views asked for and a scratch folder, which the daemon removes. The same tree is built from nothing
+there, with empty caches and in this process, and every view is compared (`nibd.query.comparison`). For
+the dense view this process loads the model itself, and embeds all texts again, or `DENSE_TEXTS` of them
+in a larger repository.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from nibd.daemon.indexer import VERIFY_PREFIX, Indexer, Job, serve
+from nibd.daemon.indexer import Indexer, Job, serve
 from nibd.ipc.child_endpoint import ChildEndpoint, ChildRequest
 from nibd.ipc.messages import ErrorCode, Json, RpcError
 from nibd.query.comparison import Comparison, Side, compare_dense, compare_lexical, compare_structure
@@ -39,22 +39,25 @@ DENSE_TEXTS = 4000
 def verify(request: ChildRequest) -> Json:
     params = dict(request.params)
     generation, views = params.pop("generation"), params.pop("views")
+    scratch = Path(params.pop("scratch"))
     job = Job(**params)
     published = RepositoryFolder(Path(job.folder))
     snapshot = _published(published, generation)
-    with tempfile.TemporaryDirectory(prefix=VERIFY_PREFIX, dir=Path(job.folder).parent) as scratch:
-        rebuilt = RepositoryFolder(Path(scratch) / "views")
-        fresh = _rebuild(request, job, Path(scratch))
-        if fresh.tree != snapshot.tree:
-            raise RpcError(ErrorCode.MOVING, f"generation {generation} is of another tree by now; try again")
-        old, new = _side(published, snapshot), _side(rebuilt, fresh)
-        compared: dict[str, Comparison] = {}
-        if View.STRUCTURAL in views:
-            compared["structural"] = compare_structure(old, new)
-        if View.LEXICAL in views:
-            compared["lexical"] = compare_lexical(old, new)
-        if View.DENSE in views and snapshot.views[View.DENSE].artifact:
-            compared["dense"] = _dense(request, params["dense"], published, snapshot, new, Path(scratch))
+    rebuilt = RepositoryFolder(scratch / "views")
+    fresh = _rebuild(request, job, scratch)
+    if fresh.tree != snapshot.tree:
+        raise RpcError(ErrorCode.MOVING, f"generation {generation} is of another tree by now; try again")
+    if fresh.views[View.LEXICAL].profile != snapshot.views[View.LEXICAL].profile:
+        why = "was made under other settings; `nibd wait`, then again"
+        raise RpcError(ErrorCode.MOVING, f"generation {generation} {why}")
+    old, new = _side(published, snapshot), _side(rebuilt, fresh)
+    compared: dict[str, Comparison] = {}
+    if View.STRUCTURAL in views:
+        compared["structural"] = compare_structure(old, new)
+    if View.LEXICAL in views:
+        compared["lexical"] = compare_lexical(old, new)
+    if View.DENSE in views and snapshot.views[View.DENSE].artifact:
+        compared["dense"] = _dense(request, params["dense"], published, snapshot, new, scratch)
     return {name: _json(comparison) for name, comparison in compared.items()}
 
 

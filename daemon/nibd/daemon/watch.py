@@ -14,12 +14,14 @@ from pathlib import Path
 
 from watchfiles import awatch
 
+from nibd.stores.repository import FileIdentity, file_identity
+
 ACTIVE_STEP_MS = 20
 IDLE_STEP_MS = 100
 """How often the watching thread looks for new events, and how long it waits for more of a burst. Each look
 costs 40 us, also when nothing happens: at 20 ms that is 0.2% of a core, so it is only done so often
 while somebody works."""
-ACTIVE_MS = 30_000
+ACTIVE_MS = 10_000
 """For how long after an event somebody counts as working."""
 
 
@@ -38,13 +40,16 @@ class Watcher:
         self._changed = changed
         self._failed = failed
         self._debounce_ms = debounce_ms
-        self._folders: frozenset[Path] = frozenset()
+        self._folders: frozenset[tuple[Path, FileIdentity | None]] = frozenset()
         self._restart = asyncio.Event()
         self._closed = False
 
     def watch(self, folders: Iterable[Path]) -> None:
-        """Watch these folders instead of those before. Takes effect at the loop's next turn."""
-        wanted = frozenset(folders)
+        """Watch these folders instead of those before. Takes effect at the loop's next turn.
+
+        A folder that was deleted and made again, or is there now, is another folder.
+        """
+        wanted = frozenset((folder, file_identity(folder)) for folder in folders)
         if wanted != self._folders:
             self._folders = wanted
             self._restart.set()
@@ -57,7 +62,7 @@ class Watcher:
         """Until `close`. Folders that do not exist (yet, or any more) are left out."""
         while not self._closed:
             self._restart.clear()
-            folders = [folder for folder in self._folders if folder.is_dir()]
+            folders = [folder for folder, identity in self._folders if identity]
             try:
                 await self._watch(folders)
             except (OSError, RuntimeError) as error:

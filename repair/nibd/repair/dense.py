@@ -126,23 +126,27 @@ class DenseRepair:
         return folded or self.pending()
 
     def spool_missing(self, checkout: CheckoutId, listing: Bitmap, report: Reporter) -> int:
-        """Put the texts that have no vector on the spool; how many of this listing wait."""
+        """Put the texts that have no vector on the spool; how many of this listing wait there.
+
+        A text whose blob is gone from Git cannot wait: it stays missing, and the view says so.
+        """
         embeddings = self.setting.embeddings
         if self.setting.absent or embeddings is None:
             return 0
         change = self._change(checkout, listing)
         wanted = embeddings.missing(self.setting.profile, change.come)
-        waiting = len(wanted)
+        waiting: set[TextId] = set()
         files = self.stores.structure.files(self._files_with(change.files, wanted))
         batch: list[tuple[TextId, str]] = []
         for count, (_, file) in enumerate(files, 1):
             batch += [(text, content) for text, content in self._texts(file) if text in wanted]
+            waiting.update(text for text, _ in batch)
             if count % SPOOLED_FILES == 0:
                 embeddings.spool.add(self.setting.profile, batch)
                 batch = []
                 report(Progress("spool", count, len(change.files)))
         embeddings.spool.add(self.setting.profile, batch)
-        return waiting
+        return len(waiting)
 
     def _building(self, coverage: Coverage) -> ViewRecord:
         return ViewRecord(

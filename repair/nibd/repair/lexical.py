@@ -102,7 +102,7 @@ def _built(
         try:
             return target, build(base, target, removed, added, stores.facts)
         except CorruptFacts as damaged:
-            shutil.rmtree(target)
+            shutil.rmtree(target, ignore_errors=True)  # Tantivy's threads may write there yet
             rederive(source, stores.facts, [(BlobId(damaged.blob), damaged.language), *_lost(stores, added)])
         except StoreError:
             shutil.rmtree(target, ignore_errors=True)

@@ -33,6 +33,7 @@ from nibd.stores.types import (
     CheckoutId,
     CommitId,
     RepoPath,
+    Skip,
     State,
     TreeId,
     View,
@@ -140,6 +141,9 @@ def _repaired(
         transition.source, stores, transition.policy, rules, transition.report, transition.workers
     ).run(base, target.tree)
     seconds = time.perf_counter() - started
+    unchanged = previous and previous.tree == target.tree and change.listing == base.listing
+    if previous and unchanged and not discard and _is_usable(transition, previous):
+        return previous  # missing objects were looked for again, and are still missing
     listing = stores.structure.add_listing(change.listing)
     structural = _structural(transition, previous, base, change, listing)
     views = {View.STRUCTURAL: replace(structural, work={**structural.work, "seconds": seconds})}
@@ -236,24 +240,49 @@ def _is_old(snapshot: Snapshot) -> bool:
 
 
 def _published(transition: Transition, target: Target, draft: Snapshot) -> Publication:
+    if draft.generation == UNPUBLISHED:
+        draft = _without_claim(draft)
     return transition.stores.catalog.publish(target.checkout, target.commit, draft, time.time())
+
+
+def _without_claim(draft: Snapshot) -> Snapshot:
+    """Views that lack files whose objects could not be read are partial, however they were made."""
+    missing = draft.skipped.get(Skip.MISSING_OBJECT, 0)
+    if not missing:
+        return draft
+    for view, record in draft.views.items():
+        if record.assurance is Assurance.EXACT:
+            of = record.coverage.of + (0 if view is View.DENSE else missing)
+            partial = replace(
+                record,
+                assurance=Assurance.PARTIAL,
+                coverage=Coverage(record.coverage.done, of),
+                reason=f"the objects of {missing} files are missing from the repository",
+            )
+            draft = draft.with_view(view, partial)
+    return draft
 
 
 def _kept(transition: Transition, tree: TreeId) -> Snapshot | None:
     """A snapshot of `tree` under today's profiles that can be shown again as it is."""
     kept = transition.stores.catalog.of_tree(tree)
-    if kept is None or kept.skipped.get("missing_object") or _lacked_rules(kept):
+    if kept is None or kept.skipped.get(Skip.MISSING_OBJECT) or _lacked_rules(kept):
         return None
+    return kept if _is_usable(transition, kept) else None
+
+
+def _is_usable(transition: Transition, snapshot: Snapshot) -> bool:
+    """Whether its views are of today's profiles, and its artifacts in place."""
     for view in (View.LEXICAL, View.STRUCTURAL):
-        record = kept.views[view]
+        record = snapshot.views[view]
         if record.state is not State.READY or record.profile != transition.policy.profile:
-            return None
-    if not all((transition.stores.folder.root / location).exists() for location in _locations(kept)):
-        return None
-    dense = kept.views[View.DENSE]
-    if dense.profile != transition.dense.profile or dense.state is State.FAILED:
-        return None
-    return kept if (dense.state is State.ABSENT) == bool(transition.dense.absent) else None
+            return False
+    if not all((transition.stores.folder.root / location).exists() for location in _locations(snapshot)):
+        return False
+    record = snapshot.views[View.DENSE]
+    if record.profile != transition.dense.profile or record.state is State.FAILED:
+        return False
+    return (record.state is State.ABSENT) == bool(transition.dense.absent)
 
 
 def _lacked_rules(snapshot: Snapshot) -> bool:

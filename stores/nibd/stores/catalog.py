@@ -136,6 +136,11 @@ class Catalog:
             spare = sorted(set(snapshots) - needed, reverse=True)
             retired = spare[keep:]
             db.executemany("DELETE FROM publication WHERE generation = ?", [(g,) for g in retired])
+            # Of a checkout that goes back and forth only the newest showing of each is of use.
+            db.execute(
+                """DELETE FROM publication WHERE id NOT IN
+                   (SELECT max(id) FROM publication GROUP BY checkout, generation, "commit")"""
+            )
             db.executemany("DELETE FROM snapshot WHERE generation = ?", [(g,) for g in retired])
         return retired
 

@@ -23,7 +23,10 @@ from nibd.stores.errors import CorruptStore, StoreError
 
 BUSY_TIMEOUT_S = 10.0
 FULL_BYTES = 1 << 16
-DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
+"""SQLITE_ERROR is what SQL that never changes gets from a schema that is not as it was made."""
+UNDECODABLE = "Could not decode to UTF-8"
+"""What the module says, without a code, of a text whose bytes were changed."""
 
 Durability = Literal["FULL", "NORMAL"]
 """`FULL`: a commit has reached the disk when it returns. `NORMAL`: a power cut may lose the last
@@ -45,10 +48,10 @@ class Connection:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
+                self._connection.commit()
             except BaseException:
-                self._connection.rollback()
+                self._connection.rollback()  # of a commit that failed too: a full disk leaves it open
                 raise
-            self._connection.commit()
 
     def rows(self, sql: str, parameters: tuple[object, ...] = ()) -> list[sqlite3.Row]:
         with self._lock, _translated(self.path):
@@ -121,7 +124,8 @@ def _translated(path: Path) -> Iterator[None]:
     except (sqlite3.Error, OSError) as error:
         # The extended code's low byte is the plain one; some errors of the module itself have none.
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        kind = CorruptStore if code in DAMAGED else StoreError
+        damaged = code in DAMAGED or str(error).startswith(UNDECODABLE)
+        kind = CorruptStore if damaged else StoreError
         raise kind(f"{path}: {error}{_disk_full(path) if code == sqlite3.SQLITE_IOERR else ''}") from error
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nibd.daemon.commands._output import Style, visible, visible_line
+from nibd.daemon.commands._output import Style, clipped, counted, visible, visible_line
 from nibd.ipc.messages import Json, JsonObject
 
 COMMIT_DIGITS = 10
@@ -49,7 +49,7 @@ def warnings(answer: JsonObject) -> Iterator[str]:
     commit, head = answer["snapshot"]["commit"], answer["head"]
     head_commit = head["commit"] if isinstance(head, dict) else head
     if head_commit != commit:
-        yield f"STALE: this is {short(commit)}, HEAD is {short(head_commit)}{_behind(answer)}"
+        yield f"STALE: this is {short(commit)}, {_head(answer, head_commit)}"
     for name, view in answer["views"].items():
         if not view.get("used", True):
             yield f"WITHOUT the {name} view: {_reason(view)}"
@@ -66,7 +66,7 @@ def lag_text(lag: JsonObject | None) -> str:
         return ""
     parts = []
     if lag.get("commits"):
-        parts.append(f"{lag['commits']} commit{'' if lag['commits'] == 1 else 's'}")
+        parts.append(counted(lag["commits"], "commits"))
     if lag.get("seconds"):
         parts.append(duration(lag["seconds"]))
     return ", ".join(parts)
@@ -87,6 +87,14 @@ def _header(answer: JsonObject, style: Style) -> str:
         if view.get("used", True)
     ]
     return style("dim", "; ".join([f"commit {short(answer['snapshot']['commit'])}", *used]))
+
+
+def _head(answer: JsonObject, commit: str | None) -> str:
+    """Where HEAD is, or why that can't be told."""
+    reasons = [view["reason"] for view in answer["views"].values() if view.get("reason")]
+    if commit is None and reasons:
+        return f"HEAD can't be read: {clipped(visible_line(reasons[0]))}"
+    return f"HEAD is {short(commit)}{_behind(answer)}"
 
 
 def _behind(answer: JsonObject) -> str:
@@ -118,7 +126,7 @@ def _hit(hit: JsonObject, style: Style) -> Iterator[str]:
     snippet = visible(hit.get("snippet") or "").splitlines()
     yield from (f"    {line}".rstrip() for line in snippet[:_SNIPPET_LINES])
     if len(snippet) > _SNIPPET_LINES:
-        yield style("dim", f"    … {len(snippet) - _SNIPPET_LINES} lines more")
+        yield style("dim", f"    … {counted(len(snippet) - _SNIPPET_LINES, 'lines')} more")
 
 
 def _path(hit: JsonObject) -> str:

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from nibd.daemon.commands._failures import CommandError, Exit
-from nibd.ipc.client import Client
+from nibd.ipc.client import Client, DaemonUnavailable
 from nibd.ipc.messages import JsonObject
 from nibd.ipc.sockets import socket_path
 
@@ -25,7 +25,13 @@ def socket_file() -> str:
 
 def connect() -> Client:
     """A connection; with systemd's socket this starts the daemon. Raises DaemonUnavailable."""
-    return Client(socket_file(), CALL_TIMEOUT_S)
+    try:
+        return Client(socket_file(), CALL_TIMEOUT_S)
+    except DaemonUnavailable as error:
+        if error.reason != "not_running":
+            raise
+        advice = "'nibd init' in a checkout starts one, 'nibd service install' one at each login"
+        raise DaemonUnavailable(error.reason, f"no daemon listens on {socket_file()}; {advice}") from error
 
 
 def ask(method: str, params: JsonObject | None = None) -> JsonObject:

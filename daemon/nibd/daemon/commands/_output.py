@@ -13,11 +13,14 @@ import json
 import os
 import shutil
 import sys
+import textwrap
 from typing import TextIO
 
 from nibd.ipc.messages import Json
 
 _VISIBLE = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A)}
+LINE = 80
+"""Columns of a text that goes to no terminal."""
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "loud": "1;33"}
 
 
@@ -40,6 +43,27 @@ def style_of(stream: TextIO) -> Style:
 def width_of_terminal() -> int | None:
     """Columns to fit in; `None` when the output goes to no terminal, where lines may be of any length."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def counted(count: int, what: str) -> str:
+    """A number and what is counted; `what` is given in the plural."""
+    return f"{count} {what.removesuffix('s') if count == 1 else what}"
+
+
+def wrapped(text: str, width: int | None) -> list[str]:
+    """Lines no longer than `width` (80 for `None`), all but the first indented. Long words stay whole."""
+    return textwrap.wrap(
+        text,
+        max(width or LINE, 20),
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def clipped(text: str, most: int = 200) -> str:
+    """The beginning of a message that is too long to be read."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def visible(text: str) -> str:

@@ -1,8 +1,10 @@
-"""A progress bar for requests that take long, on stderr; a line a stage where that is no terminal."""
+"""A progress bar for requests that take long, on stderr; where that is no terminal, a line a stage and then one each 5 s."""
 
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -12,12 +14,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from nibd.ipc.messages import Json
 
 METHOD = "progress"
+LINE_EACH_S = 5.0
 
 
 class ProgressBar:
     """Takes the notifications of one request: pass `notified` to `Client.call`. A context manager."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._last_line_at = 0.0
         self._console = Console(file=sys.stderr)
         self._bars = Progress(
             TextColumn("{task.description}"),
@@ -45,6 +50,12 @@ class ProgressBar:
         stage, done, total = str(value["stage"]), value["done"], value.get("total")
         if stage not in self._stages:
             self._stages[stage] = self._bars.add_task(stage, total=total)
-            if not self._console.is_terminal:
-                print(f"{stage}: {done}{f' of {total}' if total else ''}", file=sys.stderr, flush=True)
+            self._print(stage, done, total)
+        elif self._clock() - self._last_line_at >= LINE_EACH_S:
+            self._print(stage, done, total)
         self._bars.update(self._stages[stage], completed=done, total=total)
+
+    def _print(self, stage: str, done: int, total: int | None) -> None:
+        if not self._console.is_terminal:
+            print(f"{stage}: {done}{f' of {total}' if total else ''}", file=sys.stderr, flush=True)
+            self._last_line_at = self._clock()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nibd.daemon.commands._answers import lag_text, short
-from nibd.daemon.commands._output import Style, visible_line
+from nibd.daemon.commands._output import LINE, Style, counted, visible_line, wrapped
 from nibd.daemon.commands._tables import table
 from nibd.ipc.messages import JsonObject
 
-_HEADER = ("view", "state", "assurance", "commit", "lag", "coverage", "holds")
+_HEADER = ("view", "state", "assurance", "commit", "lag", "coverage")
 _COLOURS = {"ready": "green", "building": "yellow", "failed": "red", "partial": "yellow"}
 
 
@@ -19,17 +19,17 @@ def has_failed(status: JsonObject) -> bool:
 
 
 def render(status: JsonObject, style: Style, width: int | None) -> str:
-    """`width` is that of the terminal, `None` where lines may be of any length."""
-    lines = [_place(status, style), ""]
+    """`width` is that of the terminal; without one (`None`) lines keep to 80 columns all the same."""
+    lines = [*_place(status, style, width or LINE), ""]
     rows = [_row(name, view) for name, view in status["views"].items()]
-    lines += table(_HEADER, rows, style, width, _COLOURS, cut_last=True)
-    lines += [f"{name}: {visible_line(view['reason'])}" for name, view in _with_reason(status)]
-    lines += _lacking(status)
-    lines += ["", _files(status)]
-    lines += _work(status)
+    lines += table(_HEADER, rows, style, width or LINE, _COLOURS)
+    said = ["", *_holding(status), *_reasons(status), *_lacking(status), "", _files(status), *_work(status)]
+    for text in said:
+        lines += wrapped(text, width) or [""]
     if status["error"]:
-        lines.append(style("red", f"error: {visible_line(status['error'])}"))
-    lines += [style("yellow", f"note: {visible_line(note)}") for note in status["notes"]]
+        lines += [style("red", line) for line in wrapped(f"error: {visible_line(status['error'])}", width)]
+    for note in status["notes"]:
+        lines += [style("yellow", line) for line in wrapped(f"note: {visible_line(note)}", width)]
     return "\n".join(lines)
 
 
@@ -45,12 +45,18 @@ def progress_text(progress: JsonObject) -> str:
     return f"{progress['stage']} {progress['done']}{f' of {total}' if total else ''}"
 
 
-def _place(status: JsonObject, style: Style) -> str:
+def _place(status: JsonObject, style: Style, width: int) -> Iterator[str]:
+    """One line where it fits, else the path on a line of its own."""
     head, snapshot = status["head"], status["snapshot"]
     on = f"on {visible_line(head['branch'])}" if head["branch"] else "detached"
     at = f"at {short(head['commit'])}" if head["commit"] else "without a commit"
     published = f"published {short(snapshot['commit'])}" if snapshot else "nothing published yet"
-    return f"{style('bold', visible_line(status['path']))} {on} {at}, {published}"
+    path, state = visible_line(status["path"]), f"{on} {at}, {published}"
+    if len(path) + 1 + len(state) <= width:
+        yield f"{style('bold', path)} {state}"
+    else:
+        yield style("bold", path)
+        yield from wrapped(f"  {state}", width)
 
 
 def _row(name: str, view: JsonObject) -> tuple[str, ...]:
@@ -61,7 +67,6 @@ def _row(name: str, view: JsonObject) -> tuple[str, ...]:
         short(view["commit"]),
         lag_text(view["lag"]) or ("none" if view["commit"] else "-"),
         _coverage(view["coverage"]),
-        _holds(view["counts"] or {}),
     )
 
 
@@ -74,15 +79,24 @@ def _holds(counts: JsonObject) -> str:
             sums["languages"] = sums.get("languages", 0) + 1
         elif not (member and group == "skip"):  # skips have a line of their own
             sums[group] = sums.get(group, 0) + count
-    return ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in sums.items() if count)
+    return ", ".join(counted(count, what.replace("_", " ")) for what, count in sums.items() if count)
 
 
 def _coverage(coverage: JsonObject | None) -> str:
     return f"{coverage['done']} of {coverage['of']}" if coverage else "-"
 
 
-def _with_reason(status: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-    return ((name, view) for name, view in status["views"].items() if view["reason"])
+def _holding(status: JsonObject) -> Iterator[str]:
+    for name, view in status["views"].items():
+        holds = _holds(view["counts"] or {})
+        if holds:
+            yield f"{name} holds {holds}"
+
+
+def _reasons(status: JsonObject) -> Iterator[str]:
+    for name, view in status["views"].items():
+        if view["reason"] and view["reason"] != status["error"]:  # which has a line of its own
+            yield f"{name}: {visible_line(view['reason'])}"
 
 
 def _lacking(status: JsonObject) -> Iterator[str]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from nibd.daemon.commands._output import Style
 
 _GAP = "  "
-_LEAST_COLUMN = 12
 
 
 def table(
@@ -16,14 +15,8 @@ def table(
     style: Style,
     width: int | None,
     colours: dict[str, str] | None = None,
-    cut_last: bool = False,
 ) -> Iterator[str]:
-    """Lines of a table. `width` is what may be used, `None` for any; `colours` styles whole cells.
-
-    With `cut_last` the last column gives way while something of it is left to see.
-    """
-    if cut_last and width is not None:
-        rows = _with_last_cut(header, rows, width)
+    """Lines of a table. `width` is what may be used, `None` for any; `colours` styles whole cells."""
     widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
     if width is not None and sum(widths) + len(_GAP) * (len(widths) - 1) > width:
         yield from _paragraphs(header, rows, style, colours or {})
@@ -33,14 +26,6 @@ def table(
         padded = [cell.ljust(size) for cell, size in zip(row, widths, strict=True)]
         shown = [_coloured(cell, text, style, colours or {}) for cell, text in zip(row, padded, strict=True)]
         yield _GAP.join(shown).rstrip()
-
-
-def _with_last_cut(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[Sequence[str]]:
-    others = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header) - 1)]
-    room = width - sum(others) - len(_GAP) * len(others)
-    if room < max(_LEAST_COLUMN, len(header[-1])):
-        return list(rows)
-    return [(*row[:-1], row[-1] if len(row[-1]) <= room else f"{row[-1][: room - 1]}…") for row in rows]
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

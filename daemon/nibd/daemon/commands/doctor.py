@@ -15,7 +15,7 @@ from nibd.daemon.doctor import Check, Diagnosis, Verdict, diagnose
 
 ABOUT = "Check what nibd needs and say what to do; exit status 1 when there is a problem."
 
-_COLOURS = {Verdict.OK: "green", Verdict.WARNING: "yellow", Verdict.PROBLEM: "red"}
+_COLOURS = {Verdict.OK: "green", Verdict.NOTE: "dim", Verdict.WARNING: "yellow", Verdict.PROBLEM: "red"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,7 @@ from nibd.daemon.commands._hooks import as_json, worth_saying
 from nibd.daemon.commands._launch import connect_or_start, hello, user_paths
 from nibd.daemon.commands._output import emit, note, visible_line
 from nibd.daemon.commands.version import installed_version
-from nibd.daemon.commands.wait import NEVER_S, is_settled, outcome_text, until_published
+from nibd.daemon.commands.wait import NEVER_S, is_unborn, outcome_text, until_published
 from nibd.hooks import HookReport, HooksError, install
 from nibd.ipc.client import Client
 from nibd.ipc.messages import JsonObject
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         "status": result and result["status"],
     }
     emit(arguments, document, _text(added, result))
-    return Exit.OK if result is None or is_settled(result) else Exit.NO
+    return Exit.OK if result is None or result["published"] or is_unborn(result) else Exit.NO
 
 
 def _work_tree(path: str) -> Path:

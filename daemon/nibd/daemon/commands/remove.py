@@ -14,7 +14,7 @@ from nibd.daemon.commands import _daemon
 from nibd.daemon.commands._failures import CommandError, Exit
 from nibd.daemon.commands._hooks import as_json, worth_saying
 from nibd.daemon.commands._launch import connect_or_start, user_paths
-from nibd.daemon.commands._output import emit, note, visible_line
+from nibd.daemon.commands._output import counted, emit, note, visible_line
 from nibd.hooks import HookReport, HooksError, Outcome, remove
 from nibd.ipc.client import Client
 from nibd.ipc.messages import JsonObject
@@ -78,5 +78,5 @@ def _remove_hooks(work_tree: Path) -> tuple[list[HookReport], str | None]:
 
 def _text(removed: JsonObject, reports: list[HookReport]) -> str:
     gone = sum(report.outcome in (Outcome.REMOVED, Outcome.RESTORED) for report in reports)
-    hooks = f"{gone} hooks taken out" if gone else "no hooks to take out"
+    hooks = f"{counted(gone, 'hooks')} taken out" if gone else "no hooks to take out"
     return f"{visible_line(removed['path'])} is no longer followed; {hooks}"

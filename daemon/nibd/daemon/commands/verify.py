@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from nibd.daemon.commands import _daemon
 from nibd.daemon.commands._answers import short
 from nibd.daemon.commands._failures import Exit
-from nibd.daemon.commands._output import Style, emit, style_of, visible_line
+from nibd.daemon.commands._output import Style, counted, emit, style_of, visible_line
 from nibd.daemon.commands._progress import ProgressBar
 from nibd.ipc.messages import Json, JsonObject
 
@@ -44,7 +44,7 @@ def _render(result: JsonObject, style: Style) -> Iterator[str]:
     verdict = style("green", "equal") if result["equal"] else style("red", "DIFFERENT")
     yield f"{verdict}: commit {short(result['commit'])}, generation {result['generation']}"
     for name, view in result["views"].items():
-        compared = ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in view["compared"].items())
+        compared = ", ".join(counted(n, what.replace("_", " ")) for what, n in view["compared"].items())
         yield f"{name}: {'equal' if view['equal'] else 'DIFFERENT'}; compared {compared or 'nothing'}"
         named, count = view["differences"], view.get("count", len(view["differences"]))
         yield from (f"  {_difference(each)}" for each in named[:_SHOWN])

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 
 from nibd.daemon.commands import _daemon
 from nibd.daemon.commands._answers import short
 from nibd.daemon.commands._failures import Exit
-from nibd.daemon.commands._output import emit, visible_line
+from nibd.daemon.commands._output import clipped, emit, visible_line
 from nibd.daemon.commands._progress import ProgressBar
 from nibd.ipc.client import Client
 from nibd.ipc.messages import JsonObject
 
-ABOUT = "Wait until HEAD is published; exit status 1 when it was not in time or a build failed."
+ABOUT = "Wait until HEAD is published; exit status 1 when it was not in time, or can't be."
 
+DEFAULT_VIEWS = ("lexical", "structural")
 NEVER_S = 1e9
 """For the daemon, which gives up after an hour unless told otherwise."""
 
@@ -38,8 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
     params["timeout_s"] = NEVER_S if arguments.timeout is None else arguments.timeout
     with _daemon.connect() as client:
         result = until_published(client, params)
-    emit(arguments, result, outcome_text(result))
-    return Exit.OK if is_settled(result) else Exit.NO
+    emit(arguments, result, outcome_text(result, [arguments.view] if arguments.view else DEFAULT_VIEWS))
+    return Exit.OK if result["published"] else Exit.NO
 
 
 def until_published(client: Client, params: JsonObject) -> JsonObject:
@@ -48,19 +50,27 @@ def until_published(client: Client, params: JsonObject) -> JsonObject:
         return _daemon.expect(client.call("wait", params, bar.notified, timeout_s=math.inf))
 
 
-def is_settled(result: JsonObject) -> bool:
-    """Whether there is nothing to wait for: HEAD is published, or shows no commit yet."""
-    head, error = result["status"]["head"], result["status"]["error"]
-    return bool(result["published"]) or (head["commit"] is None and not error)
+def is_unborn(result: JsonObject) -> bool:
+    """Whether HEAD can be read and shows no commit yet."""
+    status = result["status"]
+    return status["head"]["commit"] is None and not status["error"]
 
 
-def outcome_text(result: JsonObject) -> str:
-    """Whether HEAD is published, and what is known of why not."""
+def outcome_text(result: JsonObject, views: Sequence[str] = DEFAULT_VIEWS) -> str:
+    """Whether HEAD is published, and what is known of why `views` are not: each reason once, a line each."""
     status = result["status"]
     if result["published"]:
         return f"published {short(status['snapshot']['commit'])}"
-    if is_settled(result):
-        return "nothing is committed yet: the first commit will be published"
-    reasons = [status["error"], *(view["reason"] for view in status["views"].values())]
-    because = "; ".join(dict.fromkeys(visible_line(reason) for reason in reasons if reason))
-    return f"not published {short(status['head']['commit'])}{f': {because}' if because else ''}"
+    if is_unborn(result):
+        return "not published: nothing is committed yet, the first commit will be"
+    what = " ".join(filter(None, ("not published", status["head"]["commit"] and short(status["head"]["commit"]))))
+    reasons = [status["error"], *(status["views"][name]["reason"] for name in views if name in status["views"])]
+    said: list[str] = []
+    for reason in filter(None, reasons):
+        if not any(reason in earlier or earlier in reason for earlier in said):
+            said.append(reason)
+    return "\n  ".join([f"{what}: {_line(said[0])}" if said else what, *map(_line, said[1:])])
+
+
+def _line(reason: str) -> str:
+    return clipped(visible_line(reason))
