@@ -1,4 +1,7 @@
-"""A progress bar for requests that take long, on stderr; where that is no terminal, a line a stage and then one each 5 s."""
+"""A progress bar for requests that take long, on stderr.
+
+Where that is no terminal: a line a stage, and then one each 5 s.
+"""
 
 from __future__ import annotations
 

@@ -63,8 +63,9 @@ def outcome_text(result: JsonObject, views: Sequence[str] = DEFAULT_VIEWS) -> st
         return f"published {short(status['snapshot']['commit'])}"
     if is_unborn(result):
         return "not published: nothing is committed yet, the first commit will be"
-    what = " ".join(filter(None, ("not published", status["head"]["commit"] and short(status["head"]["commit"]))))
-    reasons = [status["error"], *(status["views"][name]["reason"] for name in views if name in status["views"])]
+    head, known = status["head"]["commit"], status["views"]
+    what = f"not published {short(head)}" if head else "not published"
+    reasons = [status["error"], *(known[name]["reason"] for name in views if name in known)]
     said: list[str] = []
     for reason in filter(None, reasons):
         if not any(reason in earlier or earlier in reason for earlier in said):
