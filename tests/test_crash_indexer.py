@@ -23,11 +23,11 @@ from typing import Any
 import pytest
 
 from gitrepo import Repo
+from nibd.daemon.reading import Reading
 from nibd.daemon.views import RepositoryViews
 from nibd.query import lexical
 from nibd.stores.dense_rows import members
 from nibd.stores.repository import RepositoryFolder
-from nibd.stores.snapshot import Snapshot
 from nibd.stores.types import Level, View
 from views import MAIN, Views
 
@@ -61,22 +61,21 @@ def repo(tmp_path: Path) -> Repo:
     return made
 
 
-def answers(views: RepositoryViews, snapshot: Snapshot) -> dict[str, Any]:
+def answers(reading: Reading) -> dict[str, Any]:
     """Everything that a reader can see of a snapshot."""
-    listing = views.listing(snapshot)
-    files = list(views.structure.files(listing))
-    generation = views.lexical(snapshot)
+    files = list(reading.structure.files(reading.listing))
+    generation = reading.lexical
     generation.check()
     seen: dict[str, Any] = {
-        "units": sorted((f.path, f.skip, tuple(views.structure.units(f, row))) for row, f in files),
+        "units": sorted((f.path, f.skip, tuple(reading.structure.units(f, row))) for row, f in files),
         "hits": [
-            lexical.search(generation, views.facts, query, level, 10)
+            lexical.search(generation, reading.facts, query, level, 10)
             for query in QUERIES
             for level in (None, *Level)
         ],
     }
-    if snapshot.views[View.DENSE].artifact:
-        store, rows = views.dense(snapshot)
+    if reading.snapshot.views[View.DENSE].artifact:
+        store, rows = reading.dense
         numbers = members(rows).tolist()
         texts = store.texts(numbers)
         seen["vectors"] = sorted((texts[number], store.vectors([number]).tobytes()) for number in numbers)
@@ -87,8 +86,8 @@ def served(root: Path) -> tuple[str, dict[str, Any]] | None:
     """What a new daemon serves: the commit, and the answers."""
     views = RepositoryViews(RepositoryFolder(root / "repository"))
     try:
-        published = views.publications(MAIN, 1)
-        return (published[0].commit, answers(views, published[0].snapshot)) if published else None
+        with views.reading(MAIN, frozenset({View.STRUCTURAL, View.LEXICAL})) as reading:
+            return (reading.publication.commit, answers(reading)) if reading else None
     finally:
         views.close()
 
