@@ -194,6 +194,14 @@ def test_what_the_daemon_says_of_a_checkout_is_the_checkout_s(paths: Paths, chec
     assert found[1:] == [("repository", trouble), ("daemon", "embedding: no memory")]
 
 
+def test_what_of_a_repository_is_not_honoured_is_a_warning(paths: Paths, checkout: Checkout) -> None:
+    note = f"{checkout.work_tree}: .nibd.toml: index.workers = 3: only the user's own file sets this"
+
+    *_, check = doctor.check_repositories(paths, [], [note])
+
+    assert (check.verdict, check.found) == (Verdict.WARNING, note)
+
+
 def test_a_registry_that_cannot_be_read(paths: Paths) -> None:
     paths.state_dir.mkdir()
     paths.registry_file.write_text("{")

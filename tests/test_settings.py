@@ -9,22 +9,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nibd.daemon.repository_settings import (
+    MAX_PROBLEMS,
+    RepositorySettings,
+    effective,
+    parse_repository,
+    refused,
+)
 from nibd.daemon.settings import (
     MAX_FILE_BYTES,
     RULES,
     DenseSettings,
     IndexSettings,
     Narrowing,
-    RepositorySettings,
     Settings,
     SettingsError,
     Value,
     allowed,
-    effective,
     load,
     parse,
-    parse_repository,
-    refused,
 )
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "settings.md"
@@ -139,23 +142,70 @@ def test_what_a_repository_may_not_widen_stays_and_is_said() -> None:
     )
 
     assert effective(user, repository) == user
-    assert refused(user, repository) == (
+    said = refused(user, repository)
+    assert [sentence.split("; ")[0] for sentence in said] == [
         ".nibd.toml: index.max_file_bytes = 999999 would widen the user's 2048",
         '.nibd.toml: index.vendored = "index" would widen the user\'s "skip"',
         ".nibd.toml: dense.enabled = true would widen the user's false",
-    )
+    ]
+    assert all("set it in your own config.toml" in sentence for sentence in said)
 
 
 @pytest.mark.parametrize("key", [key for key, rule in RULES.items() if rule.repository is Narrowing.NOTHING])
-def test_what_only_a_user_may_set_is_an_error_in_a_repository(key: str) -> None:
+def test_what_only_a_user_may_set_is_refused_to_a_repository_and_the_rest_is_granted(key: str) -> None:
     section, name = key.split(".")
     default = Settings().get(key)
     value = f'"{default}"' if isinstance(default, str) else str(default).lower()
+    tables = {"index": "max_file_bytes = 4096\n", "dense": "enabled = false\n", "daemon": ""}
+    tables[section] += f"{name} = {value}\n"
+    text = "".join(f"[{each}]\n{keys}" for each, keys in tables.items())
 
-    with pytest.raises(SettingsError, match="only the user's own file") as mistake:
-        parse_repository(f"[{section}]\n{name} = {value}\n".encode())
+    repository = parse_repository(text.encode())
 
-    assert (mistake.value.file, mistake.value.key) == (".nibd.toml", key)
+    (problem,) = repository.problems
+    assert f".nibd.toml: {key} = {value}: only the user's own file sets this" in problem
+    assert "take it out" in problem
+    narrowed = effective(Settings(), repository)
+    assert narrowed == Settings(index=IndexSettings(max_file_bytes=4096), dense=DenseSettings(enabled=False))
+
+
+def test_every_mistake_of_a_repository_is_named_and_what_is_right_beside_it_is_granted() -> None:
+    repository = parse_repository(
+        b'[index]\nmax_file_byte = 1\nmax_file_bytes = 10\ngenerated = "skip"\nignore = ["data/"]\n'
+        b'[dense]\nmodel = "/opt/evil"\nenabled = false\n[hooks]\nrun = "/bin/sh"\n'
+    )
+
+    assert dict(repository.asked) == {
+        "index.generated": "skip",
+        "index.ignore": ("data/",),
+        "dense.enabled": False,
+    }
+    assert [problem.split(":")[1].split(" =")[0].strip() for problem in repository.problems] == [
+        "index.max_file_byte",
+        "index.max_file_bytes",
+        "dense.model",
+        "hooks",
+    ]
+    assert all("take it out" in problem for problem in repository.problems)
+
+
+@pytest.mark.parametrize("data", [b"[index\n", b"\xff", b"#" * (MAX_FILE_BYTES + 1)])
+def test_a_repository_file_that_cannot_be_read_as_a_whole_asks_for_nothing_and_is_named(data: bytes) -> None:
+    repository = parse_repository(data)
+
+    assert repository.asked == ()
+    (problem,) = repository.problems
+    assert problem.startswith(".nibd.toml: found ")
+
+
+def test_thousands_of_mistakes_are_told_in_few_words() -> None:
+    names = "".join(f"{'k' * 200}{number} = {number}\n" for number in range(200))
+
+    problems = parse_repository(f"[index]\n{names}".encode()).problems
+
+    assert len(problems) == MAX_PROBLEMS + 1
+    assert problems[-1] == ".nibd.toml: 180 more keys are not honoured"
+    assert max(map(len, problems)) < 400
 
 
 def _values(key: str) -> st.SearchStrategy[Value]:

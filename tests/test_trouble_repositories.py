@@ -147,3 +147,36 @@ def test_a_commit_without_one_of_its_trees_fails_with_the_reason_and_recovers(
     settled(daemon, repo.path)
     assert knows(daemon, repo, "beta")
     assert not daemon.call("doctor")["problems"]
+
+
+def test_of_a_repository_s_own_settings_what_is_right_holds_and_what_is_not_is_said(
+    daemon: Daemon, repo: Repo
+) -> None:
+    repo.write(".nibd.toml", '[index]\nignore = ["data/"]\nworkers = 3\n[dense]\nmodel = "/opt/evil"\n')
+    repo.write("data/b.py", "def beta():\n    pass\n")
+    repo.commit("two")
+    daemon.add(repo.path)
+    status = daemon.published(repo.path)
+    assert status["skipped"] == {"ignored": 1}
+    workers, model = status["notes"]
+    assert workers.startswith(".nibd.toml: index.workers = 3: only the user's own file")
+    assert model.startswith('.nibd.toml: dense.model = "/opt/evil": only the user\'s own file')
+    doctor = daemon.call("doctor")
+    assert doctor["notes"] == [f"{repo.path}: {workers}", f"{repo.path}: {model}"]
+    assert not doctor["problems"]
+
+
+def test_settings_of_a_repository_that_are_no_file_of_a_sane_size_are_named(
+    daemon: Daemon, repo: Repo
+) -> None:
+    repo.write(".nibd.toml", "#" * (1 << 20))
+    repo.commit("two")
+    daemon.add(repo.path)
+    (note,) = daemon.published(repo.path)["notes"]
+    assert "nothing of the file is honoured" in note
+    assert "1048576 bytes" in note
+    repo.remove(".nibd.toml")
+    repo.symlink(".nibd.toml", "a.py")
+    repo.commit("three")
+    (note,) = settled(daemon, repo.path)["notes"]
+    assert "no regular file" in note

@@ -84,7 +84,7 @@ def diagnose(paths: Paths, environment: Mapping[str, str], version: str) -> Diag
         *check_inotify(),
         check_dense(settings),
         *check_systemd(environment, daemon_pid=hello["pid"] if hello else None),
-        *check_repositories(paths, [str(each) for each in (reported or {}).get("problems") or ()]),
+        *check_repositories(paths, _texts(reported, "problems"), _texts(reported, "notes")),
     ]
     return Diagnosis(tuple(checks), reported)
 
@@ -226,8 +226,13 @@ def check_systemd(environment: Mapping[str, str], daemon_pid: int | None) -> Ite
             yield _ok("systemd", found)
 
 
-def check_repositories(paths: Paths, reported: Sequence[str] = ()) -> Iterator[Check]:
-    """Each checkout. `reported` is what the daemon calls problems; most are of one checkout."""
+def check_repositories(
+    paths: Paths, reported: Sequence[str] = (), notes: Sequence[str] = ()
+) -> Iterator[Check]:
+    """Each checkout. `reported` is what the daemon calls problems; most are of one checkout.
+
+    `notes` are what of a repository's own files is not honoured; each says what to do.
+    """
     try:
         checkouts = Registry(paths.registry_file).checkouts
     except RegistryError as error:
@@ -245,6 +250,7 @@ def check_repositories(paths: Paths, reported: Sequence[str] = ()) -> Iterator[C
         if check.verdict is not Verdict.PROBLEM:  # else the daemon's is the same trouble in other words
             yield from (_problem("repository", each, "") for each in own)
     yield from (_problem("daemon", each, "") for each in reported if each not in theirs)
+    yield from (_warning("repository", each, "") for each in notes)
 
 
 def check_hooks(checkout: Checkout, marker: Path) -> Check:
@@ -277,6 +283,10 @@ def _hooks(reports: Sequence[HookReport]) -> str:
         state = report.outcome.value.replace("_", " ")
         groups.setdefault(f"{state} ({report.reason})" if report.reason else state, []).append(report.name)
     return "; ".join(f"{', '.join(names)} {state}" for state, names in groups.items())
+
+
+def _texts(reported: JsonObject | None, key: str) -> list[str]:
+    return [str(each) for each in (reported or {}).get(key) or ()]
 
 
 def _memory(reported: JsonObject) -> str:

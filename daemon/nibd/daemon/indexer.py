@@ -24,20 +24,20 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from nibd.daemon.settings import (
+from nibd.daemon.repository_settings import (
     REPOSITORY_FILE,
-    DenseSettings,
-    IndexSettings,
-    Settings,
-    SettingsError,
+    RepositorySettings,
     effective,
     parse_repository,
     refused,
+    unusable,
 )
+from nibd.daemon.settings import MAX_FILE_BYTES, DenseSettings, IndexSettings, Settings
 from nibd.ipc.child_endpoint import ChildEndpoint, ChildRequest
 from nibd.ipc.messages import ErrorCode, Json, RpcError
 from nibd.repair.dense import DenseSetting
 from nibd.repair.git import GitError, GitSource, open_source
+from nibd.repair.git.types import EXECUTABLE, REGULAR
 from nibd.repair.policy import EXTRACTOR, Policy
 from nibd.repair.progress import Interrupted, Progress, Reporter
 from nibd.repair.transition import Outcome, RulesCache, Target, Transition, fold, repair, repair_dense
@@ -225,17 +225,24 @@ def _trim_embeddings(path: Path) -> int:
 
 def _narrowed(user: Settings, source: GitSource, tree: TreeId) -> tuple[Settings, tuple[str, ...]]:
     """The settings for this tree, and what its own file asked for and did not get."""
-    notes: tuple[str, ...] = ()
+    asked = _asked(source, tree)
+    return effective(user, asked), asked.problems + refused(user, asked)
+
+
+def _asked(source: GitSource, tree: TreeId) -> RepositorySettings:
+    """What the tree's own file asks for."""
     entry = source.entry(tree, RepoPath(REPOSITORY_FILE.encode()))
-    data = source.read(entry.blob) if entry else None
-    if data is not None:
-        try:
-            asked = parse_repository(data)
-        except SettingsError as error:
-            return user, (f"{error}; the file is not honoured",)
-        notes = refused(user, asked)
-        user = effective(user, asked)
-    return user, notes
+    if entry is None:
+        return RepositorySettings()
+    if entry.mode not in {REGULAR, EXECUTABLE}:
+        return unusable("it is no regular file; make it one")
+    size = source.size(entry.blob)
+    if size is not None and size > MAX_FILE_BYTES:  # before it is read: it can have any size
+        return unusable(f"it has {size} bytes; shorten it to at most {MAX_FILE_BYTES}")
+    data = source.read(entry.blob)
+    if data is None:
+        return unusable("its object is missing from the repository; 'git checkout' may fetch it")
+    return parse_repository(data)
 
 
 def _reporter(request: ChildRequest) -> Reporter:

@@ -2,13 +2,12 @@
 
 Each *setting* is declared once, as a field of its section with a default, the values allowed and
 what a repository may do to it; reading, narrowing and docs/settings.md follow from that. The
-user's file is `$XDG_CONFIG_HOME/nibd/config.toml`. A repository's `.nibd.toml` stands at the top of
-its *tree*, so it arrives as bytes and is untrusted: it can *narrow* (index less, spend less), never
-widen. What it asks beyond that is not granted and said (`refused`).
+user's file is `$XDG_CONFIG_HOME/nibd/config.toml`; a repository's own is read by
+`nibd.daemon.repository_settings`.
 
 A mistake is a SettingsError that names file, key, what was found and what is allowed. Whoever reads
 decides what follows: the daemon does not start with a user's file that it cannot understand, and
-does without a repository's.
+does without those keys of a repository's.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from typing import cast
 
 Value = int | bool | str | tuple[str, ...]
 
-REPOSITORY_FILE = ".nibd.toml"
 MAX_FILE_BYTES = 64 * 1024
 MAX_PATTERNS = 256
 MAX_PATTERN_CHARACTERS = 256
@@ -159,13 +157,6 @@ class Settings:
         return cast(Value, getattr(getattr(self, section), name))
 
 
-@dataclass(frozen=True, slots=True)
-class RepositorySettings:
-    """What a repository asks for, checked but not yet granted: pairs of key and value."""
-
-    asked: tuple[tuple[str, Value], ...] = ()
-
-
 def _declared() -> Iterator[tuple[str, Rule]]:
     for section in fields(Settings):
         for setting in fields(getattr(Settings(), section.name)):
@@ -191,37 +182,53 @@ def load(path: Path) -> Settings:
 
 def parse(data: bytes, file: str) -> Settings:
     """Return the defaults with what `data` sets. Raises SettingsError, which names `file`."""
-    return _with(Settings(), dict(_read(data, file)))
+    values: dict[str, Value] = {}
+    for entry in entries(data, file):
+        if isinstance(entry, SettingsError):
+            raise entry
+        values[entry[0]] = entry[1]
+    return with_values(Settings(), values)
 
 
-def parse_repository(data: bytes, file: str = REPOSITORY_FILE) -> RepositorySettings:
-    """Return what a repository's file asks for. Raises SettingsError, also for what only a user may set."""
-    asked = tuple(_read(data, file))
-    for key, value in asked:
-        if RULES[key].repository is Narrowing.NOTHING:
-            raise SettingsError(file, key, _toml(value), "nothing, only the user's own file sets this")
-    return RepositorySettings(asked)
+def entries(data: bytes, file: str) -> Iterator[tuple[str, Value] | SettingsError]:
+    """Each key of a file with its value, or what is wrong with it, in the file's order.
+
+    Raises SettingsError when the file as a whole can't be read.
+    """
+    for section, table in _toml_tables(data, file).items():
+        if section not in SECTIONS:
+            known = ", ".join(f"[{name}]" for name in SECTIONS)
+            yield SettingsError(file, _shortened(section), "an unknown section", known)
+        elif not isinstance(table, dict):
+            yield SettingsError(file, section, _shortened(repr(table)), f"a section, [{section}]")
+        else:
+            for name, found in table.items():
+                yield _entry(file, section, name, found)
 
 
-def effective(user: Settings, repository: RepositorySettings) -> Settings:
-    """Return the user's settings, narrowed by what the repository asks for."""
-    return _with(user, {key: _narrowed(key, user.get(key), value) for key, value in repository.asked})
+def with_values(settings: Settings, values: Mapping[str, Value]) -> Settings:
+    """Return `settings` with these values, by key."""
+    sections: dict[str, dict[str, Value]] = {name: {} for name in SECTIONS}
+    for key, value in values.items():
+        section, name = key.split(".")
+        sections[section][name] = value
+    return Settings(**{name: replace(getattr(settings, name), **found) for name, found in sections.items()})
 
 
-def refused(user: Settings, repository: RepositorySettings) -> tuple[str, ...]:
-    """Return a sentence for each thing that a repository asked for and did not get."""
-    return tuple(
-        f"{REPOSITORY_FILE}: {key} = {_toml(value)} would widen the user's {_toml(user.get(key))}"
-        for key, value in repository.asked
-        if not isinstance(value, tuple) and _narrowed(key, user.get(key), value) != value
-    )
+def as_toml(value: Value) -> str:
+    """How a value is written in a file of settings."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return "[" + ", ".join(as_toml(item) for item in value) + "]"
+    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def allowed(key: str) -> str:
     """Say which values a setting takes."""
     rule, default = RULES[key], Settings().get(key)
     if rule.choices:
-        return " or ".join(_toml(choice) for choice in rule.choices)
+        return " or ".join(as_toml(choice) for choice in rule.choices)
     if isinstance(default, bool):
         return "true or false"
     if isinstance(default, int):
@@ -234,19 +241,12 @@ def allowed(key: str) -> str:
     )
 
 
-def _read(data: bytes, file: str) -> Iterator[tuple[str, Value]]:
-    for section, table in _toml_tables(data, file).items():
-        if section not in SECTIONS:
-            known = ", ".join(f"[{name}]" for name in SECTIONS)
-            raise SettingsError(file, section, "an unknown section", known)
-        if not isinstance(table, dict):
-            raise SettingsError(file, section, repr(table), f"a section, [{section}]")
-        for name, found in table.items():
-            key = f"{section}.{name}"
-            if key not in RULES:
-                names = (key.split(".")[1] for key in RULES if key.startswith(f"{section}."))
-                raise SettingsError(file, key, "an unknown key", ", ".join(names))
-            yield key, _checked(file, key, found)
+def _entry(file: str, section: str, name: str, found: object) -> tuple[str, Value] | SettingsError:
+    key = f"{section}.{name}"
+    if key not in RULES:
+        names = (known.split(".")[1] for known in RULES if known.startswith(f"{section}."))
+        return SettingsError(file, _shortened(key), "an unknown key", ", ".join(names))
+    return _checked(file, key, found)
 
 
 def _toml_tables(data: bytes, file: str) -> dict[str, object]:
@@ -258,15 +258,15 @@ def _toml_tables(data: bytes, file: str) -> dict[str, object]:
         raise SettingsError(file, "", f"a mistake: {error}", "TOML in UTF-8") from error
 
 
-def _checked(file: str, key: str, found: object) -> Value:
+def _checked(file: str, key: str, found: object) -> tuple[str, Value] | SettingsError:
     """Return `found` as a value of the setting `key`."""
     rule, default = RULES[key], Settings().get(key)
     if isinstance(default, tuple):
         if isinstance(found, list) and _are_patterns(found):
-            return tuple(found)
+            return key, tuple(found)
     elif type(found) is type(default) and _fits(rule, found):  # exactly: `true` is no number
-        return cast(Value, found)
-    raise SettingsError(file, key, _shortened(repr(found)), allowed(key))
+        return key, cast(Value, found)
+    return SettingsError(file, key, _shortened(repr(found)), allowed(key))
 
 
 def _fits(rule: Rule, found: object) -> bool:
@@ -285,39 +285,6 @@ def _are_patterns(found: list[object]) -> bool:
 
 def _is_pattern(text: str) -> bool:
     return 0 < len(text) <= MAX_PATTERN_CHARACTERS and not any(c < " " or c == "\x7f" for c in text)
-
-
-def _narrowed(key: str, user: Value, asked: Value) -> Value:
-    """Return what is granted of `asked`, by the setting's narrowing."""
-    match RULES[key].repository:
-        case Narrowing.LOWER:
-            return min(cast(int, user), cast(int, asked))
-        case Narrowing.SKIP:
-            return asked if asked == "skip" else user
-        case Narrowing.OFF:
-            return bool(user and asked)
-        case Narrowing.ADD:
-            # The last pattern that matches decides, so a repository's `!pattern` must come first:
-            # it can take back its own patterns and none of the user's.
-            return (*cast(tuple[str, ...], asked), *cast(tuple[str, ...], user))
-        case Narrowing.NOTHING:
-            return user
-
-
-def _with(settings: Settings, values: Mapping[str, Value]) -> Settings:
-    sections: dict[str, dict[str, Value]] = {name: {} for name in SECTIONS}
-    for key, value in values.items():
-        section, name = key.split(".")
-        sections[section][name] = value
-    return Settings(**{name: replace(getattr(settings, name), **found) for name, found in sections.items()})
-
-
-def _toml(value: Value) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, tuple):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
-    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def _shortened(text: str) -> str:

@@ -130,6 +130,12 @@ def doctor(coordinator: Coordinator) -> JsonObject:
         "settings": asdict(coordinator.settings),
         "dense": {"profile": coordinator.embedding.profile, "absent": coordinator.embedding.absent},
         "problems": problems,
+        "notes": [
+            f"{state.checkout.work_tree}: {note}"
+            for state in coordinator.states.values()
+            if state.published
+            for note in state.published.snapshot.notes
+        ],
     }
 
 
