@@ -76,7 +76,10 @@ class CheckoutState:
 
     def may_have_more(self, stamp: tuple[int, ...]) -> bool:
         """Whether objects that the published snapshot lacks may have arrived since they were looked for."""
-        lacks = self.published is not None and self.published.snapshot.skipped.get(Skip.MISSING_OBJECT)
+        if self.published is None:
+            return False
+        snapshot = self.published.snapshot
+        lacks = snapshot.skipped.get(Skip.MISSING_OBJECT) or snapshot.missing_rules
         return bool(lacks) and stamp != self.objects_stamp
 
     @property
@@ -239,11 +242,9 @@ class Coordinator:
         return any(job.kind is Kind.REPAIR and job.checkout == state.checkout.id for job in jobs)
 
     def watched(self) -> list[Path]:
-        """The folders in which a change is a hint."""
-        folders = {self.paths.markers_dir}
-        for state in self.states.values():
-            folders |= {state.checkout.git_dir, state.checkout.common_dir}
-        return sorted(folders)
+        """The Git directories in which a change is a hint."""
+        checkouts = [state.checkout for state in self.states.values()]
+        return sorted({folder for each in checkouts for folder in (each.git_dir, each.common_dir)})
 
     async def look(self, state: CheckoutState) -> HeadState:
         """Compare what the checkout stands at with what it shows, and see that the two meet."""

@@ -24,6 +24,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from nibd.daemon import logs
 from nibd.daemon.coordinator import Coordinator
+from nibd.daemon.marker_watch import MarkerWatch
 from nibd.daemon.paths import Paths, PathsError
 from nibd.daemon.registry import Registry, RegistryError
 from nibd.daemon.service import Service
@@ -70,7 +71,7 @@ async def run(
         ),
         _limits(settings),
     )
-    watcher = _watcher(coordinator, settings, log)
+    markers, watcher = _watches(coordinator, settings, log)
     timers = _timers(coordinator, settings)
     watching = asyncio.ensure_future(watcher.run())
     try:
@@ -88,6 +89,7 @@ async def run(
         log.info("stopping")
         if timers.running:
             timers.shutdown(wait=False)
+        markers.close()
         watcher.close()
         await server.close()
         await coordinator.stop()
@@ -96,21 +98,26 @@ async def run(
         log.info("stopped")
 
 
-def _watcher(
+def _watches(
     coordinator: Coordinator, settings: Settings, log: structlog.stdlib.BoundLogger
-) -> Watcher:
+) -> tuple[MarkerWatch, Watcher]:
+    """One for what hooks tell, and one for what they miss."""
+
     def failed(reason: str) -> None:
         coordinator.watch_failure = reason
         log.error("watch_failed", reason=reason)
 
+    folder = coordinator.paths.markers_dir
+    markers = MarkerWatch(folder, coordinator.hinted, failed)
     watcher = Watcher(coordinator.hinted, failed, settings.daemon.debounce_ms)
 
     def follow() -> None:
-        coordinator.paths.markers_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        markers.watch()
         watcher.watch(coordinator.watched())
 
     coordinator.on_registered = follow
-    return watcher
+    return markers, watcher
 
 
 def _timers(coordinator: Coordinator, settings: Settings) -> AsyncIOScheduler:

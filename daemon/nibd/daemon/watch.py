@@ -1,4 +1,4 @@
-"""Watching the marker folder and each checkout's Git directory; any event is only a hint.
+"""Watching each checkout's Git directory, for what hooks miss; any event is only a hint.
 
 Folders are watched, not files: Git replaces HEAD and packed-refs by renaming, so a watch on the
 file itself misses the second change. Nothing is watched recursively. What slips through (a watch
