@@ -25,7 +25,11 @@ nothing. Lines, in any number and order within a step:
     hits QUERY [L0|L1|L2]       all of them, best first, on the next lines, four columns in:
                                 PATH:FIRST-LAST KIND
 
-A path may hold escapes (`"\\xff.txt"`). Every change has to be named, and `work` or `kept` has to be said.
+    note TEXT                   a note of the status that begins so
+    partial DONE OF             the views are partial, lexical and structural with this coverage
+
+A path may hold escapes (`"\\xff.txt"`). Every change and note has to be named, `work` or `kept` has to be
+said, and what is not said to be partial is exact.
 """
 
 from __future__ import annotations
@@ -41,12 +45,12 @@ from typing import Any
 from gitrepo import Repo
 from nibd.query import lexical
 from nibd.repair.policy import Policy
-from nibd.stores.types import FileVersion, Level
+from nibd.stores.types import Assurance, FileVersion, Level, View
 from views import MAIN, Made, Views, Work
 
 INDENT = "    "
 _BYTES = re.compile(r"""("[^"]+"|\S+) (?:(\d+) \* )?(b".*")""")
-EXPECTATIONS = {"change", "work", "kept", "hits"}
+EXPECTATIONS = {"change", "work", "kept", "hits", "note", "partial"}
 MOST = 8
 """So many differences from a rebuild are told of one step."""
 
@@ -143,6 +147,7 @@ class Run:
         made = self.views.repair()
         self._check_changes(step)
         self._check_work(step, made)
+        self._check_said(step, made)
         for line in step.of("hits"):
             self._check_hits(line)
         for difference in self.views.differences()[:MOST]:
@@ -170,6 +175,19 @@ class Run:
                 expected = Work(**{name: int(count) for name, count in map(_setting, line.words)})
                 if expected != made.work:
                     self._fail(line.number, f"{step.name}: it took {_counts(made.work)}")
+
+    def _check_said(self, step: Step, made: Made) -> None:
+        notes = self.views.current().notes
+        expected = [line.rest for line in step.of("note")]
+        if len(notes) != len(expected) or not all(map(str.startswith, notes, expected)):
+            self._fail(step.number, f"{step.name}: notes {notes}")
+        partial = [(int(line.words[0]), int(line.words[1])) for line in step.of("partial")]
+        for view, record in made.snapshot.views.items():
+            found = [(record.coverage.done, record.coverage.of)]
+            if record.assurance is not (Assurance.PARTIAL if partial else Assurance.EXACT):
+                self._fail(step.number, f"{step.name}: {view.value} is {record.assurance}")
+            elif partial and view is not View.DENSE and found != partial:
+                self._fail(step.number, f"{step.name}: {view.value} covers {found[0]}")
 
     def _check_hits(self, line: Line) -> None:
         level = Level(int(line.words[1][1])) if len(line.words) > 1 else None

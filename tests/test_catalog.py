@@ -12,7 +12,7 @@ from pathlib import Path
 from nibd.stores.catalog import UNPUBLISHED, Catalog
 from nibd.stores.snapshot import Artifact, Coverage, Snapshot, ViewRecord
 from nibd.stores.structure import ListingId
-from nibd.stores.types import Assurance, CheckoutId, CommitId, State, TreeId, View
+from nibd.stores.types import Assurance, CheckoutId, CommitId, RepoPath, State, TreeId, View
 
 MAIN = CheckoutId("main")
 LINKED = CheckoutId("linked")
@@ -40,6 +40,7 @@ def snapshot(tree: int, dense: State = State.READY) -> Snapshot:
             View.DENSE: record(f"dense/{tree}", dense),
         },
         ("a note",),
+        (RepoPath(b"d/\xff/.nibdignore"),),
     )
 
 

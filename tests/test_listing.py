@@ -236,6 +236,29 @@ def test_damaged_facts_that_a_reader_finds_are_made_again_by_discarding_the_view
     assert views.differences() == []
 
 
+def test_a_rule_file_that_was_lost_since_is_noticed_and_only_what_it_reaches_is_looked_at(
+    views: Views,
+) -> None:
+    views.repo.write("deep/.nibdignore", "*.txt\n")
+    views.repo.write("deep/words.txt", "words\n")
+    views.repo.commit()
+    assert views.repair().snapshot.skipped == {"ignored": 1}
+    edit(views, 3)
+    blob = views.repo.blob("deep/.nibdignore")
+    place = views.repo.path / ".git" / "objects" / blob[:2] / blob[2:]
+    aside = place.rename(views.root / "aside")
+    views.reopen()
+    lost = views.repair()
+    assert (lost.work.paths, lost.work.reclassified, lost.snapshot.skipped) == (2, 2, {})
+    assert lost.snapshot.missing_rules == (b"deep/.nibdignore",)
+    assert len(lost.snapshot.notes) == 1
+    aside.rename(place)
+    found = views.repair()
+    assert (found.work.paths, found.work.reclassified, found.snapshot.skipped) == (0, 2, {"ignored": 1})
+    assert (found.snapshot.missing_rules, found.snapshot.notes) == ((), ())
+    assert views.differences() == []
+
+
 def test_a_build_from_nothing_reads_nothing_that_is_known(views: Views) -> None:
     made = views.repair(discard=list(View))
     assert made.work == Work(paths=2, added=2, appended=2)

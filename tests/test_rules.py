@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from gitrepo import Repo
 from nibd.repair.git import ChangeSet, open_source
 from nibd.repair.git.attributes import Attributes, parse_attributes
 from nibd.repair.git.ignores import Ignores, parse_ignores
-from nibd.repair.rules import MAX_RULE_FILE_BYTES, Rules, rules_scope
+from nibd.repair.rules import MAX_NOTES, MAX_RULE_FILE_BYTES, Flaw, Rules, rules_scope
 from nibd.stores.types import RepoPath, Skip, TreeId
 
 PATHS = [
@@ -197,8 +198,37 @@ def test_a_rule_file_that_can_not_be_honoured_is_named(repo: Repo) -> None:
     blob = repo.blob(".gitattributes")
     (repo.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     rules = _rules(repo)
-    assert rules.problems == (b".gitattributes", b"d/.nibdignore")
+    assert rules.missing == (b".gitattributes",)
+    assert [note.split(" (")[0] for note in rules.notes] == [
+        f"rule file .gitattributes: {Flaw.MISSING}",
+        "rule file d/.nibdignore: ignored because too large",
+    ]
     assert rules.skip(RepoPath(b"d/a")) is None
+
+
+def test_thousands_of_flawed_rule_files_are_told_in_few_words(repo: Repo) -> None:
+    for number in range(MAX_NOTES + 5):
+        repo.write(f"d{number:02}/.nibdignore", b"*\n" * MAX_RULE_FILE_BYTES)
+    repo.commit()
+    notes = _rules(repo).notes
+    assert len(notes) == MAX_NOTES + 1
+    assert notes[-1] == "5 more rule files are not honoured"
+
+
+def test_a_rule_file_that_was_missing_is_found_in_the_same_tree(repo: Repo, tmp_path: Path) -> None:
+    repo.write(".nibdignore", "x\n")
+    repo.commit()
+    blob = repo.blob(".nibdignore")
+    place = repo.path / ".git" / "objects" / blob[:2] / blob[2:]
+    aside = place.rename(tmp_path / "aside")
+    rules = _rules(repo)
+    with closing(open_source(repo.path)) as source:
+        assert rules.looked_for_again(source) is rules
+    aside.rename(place)
+    with closing(open_source(repo.path)) as source:
+        found = rules.looked_for_again(source)
+    assert (found.skip(RepoPath(b"x")), found.missing, found.notes) == (Skip.IGNORED, (), ())
+    assert found.digest == _rules(repo).digest != rules.digest
 
 
 def test_a_hostile_pattern_can_not_stall(repo: Repo) -> None:

@@ -5,7 +5,8 @@
 1. A path's mode decides first (submodule, symlink), then the rules that stand in the tree
    (.gitattributes, .nibdignore) and the policy, then its size, then its content.
 2. When a rule file changed, every file it reaches is classified again: the rules are input too.
-   So is every file whose object was missing: it may have been fetched since.
+   So is every file whose object was missing, and every file that a rule file reaches which was
+   missing when the base was made and is there now, or the other way round.
 3. Content seen before at the same path is taken from structure.db, without reading it.
 
 The result is the same whatever the base: a file version depends on the target tree alone.
@@ -21,7 +22,7 @@ from nibd.repair.git import GitSource, TreeEntry
 from nibd.repair.git.types import SUBMODULE, SYMLINK
 from nibd.repair.policy import EXTRACTOR, Policy
 from nibd.repair.progress import Reporter
-from nibd.repair.rules import Rules, rules_scope
+from nibd.repair.rules import Rules, outermost, rules_scope
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.errors import CorruptFacts
 from nibd.stores.repository import RepositoryStores
@@ -41,10 +42,11 @@ REUSABLE = frozenset(Skip) - {
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """The tree a repair starts from, with its listing."""
+    """The tree a repair starts from, with its listing, and the rule files that were missing then."""
 
     tree: TreeId
     listing: Bitmap
+    missing_rules: tuple[RepoPath, ...] = ()
 
 
 EMPTY_BASE = Base(EMPTY_TREE, Bitmap())
@@ -73,10 +75,13 @@ class ListingRepair:
 
     def run(self, base: Base, tree: TreeId) -> ListingChange:
         """Make the listing of `tree` from `base`, deriving and storing the facts it needs."""
+        # What was missing under both trees changes nothing between them.
+        found_or_lost = set(base.missing_rules).symmetric_difference(self.rules.missing)
         changes = self.source.changes(base.tree, tree, renames=False)
         gone, come = list(changes.gone), list(changes.come)
         touched = {entry.path for entry in [*gone, *come]}
-        again = list(_again(self.stores, base, rules_scope(changes), touched))
+        scope = outermost({*rules_scope(changes), *found_or_lost})
+        again = list(_again(self.stores, base, scope, touched))
         removed = [row for row, _ in again]
         for entry in gone:
             found = self.stores.structure.at_path(base.listing, entry.path)

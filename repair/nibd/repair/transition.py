@@ -32,7 +32,6 @@ from nibd.stores.types import (
     Assurance,
     CheckoutId,
     CommitId,
-    RepoPath,
     Skip,
     State,
     TreeId,
@@ -41,8 +40,6 @@ from nibd.stores.types import (
 
 INLINE_DENSE_FILES = 256
 """Up to this many changed files the dense view is tried before the first publication."""
-
-RULE_FILE_PROBLEM = "rule file {}: missing or too large, not honoured"
 
 RELATIONS_ABSENT = "relations are not built: no language server is driven by this version"
 
@@ -64,20 +61,17 @@ class RulesCache:
     _rules: dict[tuple[TreeId, Policy], Rules] = field(default_factory=dict)
 
     def of(self, source: GitSource, base: TreeId, tree: TreeId, policy: Policy) -> Rules:
-        known = self._rules.get((tree, policy))
-        if known is None:
-            old = self._rules.get((base, policy))
-            known = (
-                old.updated(source, source.changes(base, tree, renames=False))
-                if old
-                else Rules.read(source, tree, policy.ignore)
-            )
-            if known.problems:
-                return known
-            self._rules[(tree, policy)] = known
-            while len(self._rules) > self.limit:
-                del self._rules[next(iter(self._rules))]
-        return known
+        known, old = self._rules.get((tree, policy)), self._rules.get((base, policy))
+        if known:
+            rules = known.looked_for_again(source)
+        elif old:
+            rules = old.updated(source, source.changes(base, tree, renames=False))
+        else:
+            rules = Rules.read(source, tree, policy.ignore)
+        self._rules[(tree, policy)] = rules
+        while len(self._rules) > self.limit:
+            del self._rules[next(iter(self._rules))]
+        return rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +127,16 @@ def _repaired(
     previous = _newest_serving(transition, checkout, View.STRUCTURAL, discard) if from_base else None
     base = _base(transition, previous)
     rules = transition.rules.of(transition.source, base.tree, target.tree, transition.policy)
-    problems = tuple(RULE_FILE_PROBLEM.format(_show(path)) for path in rules.problems)
-    if problems or (previous and _lacked_rules(previous)):
-        # A rule file that cannot be read may be there tomorrow under the same tree: trust no base.
-        previous, base = None, EMPTY_BASE
     change = ListingRepair(
         transition.source, stores, transition.policy, rules, transition.report, transition.workers
     ).run(base, target.tree)
     seconds = time.perf_counter() - started
-    unchanged = previous and previous.tree == target.tree and change.listing == base.listing
+    notes = transition.notes + rules.notes
+    unchanged = (
+        previous
+        and (previous.tree, previous.notes, previous.missing_rules) == (target.tree, notes, rules.missing)
+        and change.listing == base.listing
+    )
     if previous and unchanged and not discard and _is_usable(transition, previous):
         return previous  # missing objects were looked for again, and are still missing
     listing = stores.structure.add_listing(change.listing)
@@ -168,7 +163,8 @@ def _repaired(
         files=_files(structural.counts),
         skipped=_skipped(structural.counts),
         views=views,
-        notes=transition.notes + problems,
+        notes=notes,
+        missing_rules=rules.missing,
     )
 
 
@@ -266,7 +262,7 @@ def _without_claim(draft: Snapshot) -> Snapshot:
 def _kept(transition: Transition, tree: TreeId) -> Snapshot | None:
     """A snapshot of `tree` under today's profiles that can be shown again as it is."""
     kept = transition.stores.catalog.of_tree(tree)
-    if kept is None or kept.skipped.get(Skip.MISSING_OBJECT) or _lacked_rules(kept):
+    if kept is None or kept.skipped.get(Skip.MISSING_OBJECT) or kept.missing_rules:
         return None
     return kept if _is_usable(transition, kept) else None
 
@@ -283,11 +279,6 @@ def _is_usable(transition: Transition, snapshot: Snapshot) -> bool:
     if record.profile != transition.dense.profile or record.state is State.FAILED:
         return False
     return (record.state is State.ABSENT) == bool(transition.dense.absent)
-
-
-def _lacked_rules(snapshot: Snapshot) -> bool:
-    """Whether a rule file of its tree could not be read."""
-    return any(note.startswith(RULE_FILE_PROBLEM[:10]) for note in snapshot.notes)
 
 
 def _locations(snapshot: Snapshot) -> list[str]:
@@ -319,7 +310,8 @@ def _newest_serving(
 def _base(transition: Transition, snapshot: Snapshot | None) -> Base:
     if snapshot is None:
         return EMPTY_BASE
-    return Base(snapshot.tree, transition.stores.structure.listing(snapshot.listing))
+    listing = transition.stores.structure.listing(snapshot.listing)
+    return Base(snapshot.tree, listing, snapshot.missing_rules)
 
 
 def _structural(
@@ -351,10 +343,6 @@ def _structural(
         },
         capabilities={"units": None, "imports": None, "relations": RELATIONS_ABSENT},
     )
-
-
-def _show(path: RepoPath) -> str:
-    return path.decode("utf-8", "backslashreplace")
 
 
 def _files(counts: Mapping[str, int]) -> dict[str, int]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NewType
 
 from nibd.stores.structure import ListingId
-from nibd.stores.types import Assurance, CheckoutId, CommitId, State, TreeId, View
+from nibd.stores.types import Assurance, CheckoutId, CommitId, RepoPath, State, TreeId, View
 
 Generation = NewType("Generation", int)
 
@@ -62,7 +62,10 @@ class ViewRecord:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """`files` counts the tree's files (`total`, `indexed`), `skipped` the rest by reason."""
+    """`files` counts the tree's files (`total`, `indexed`), `skipped` the rest by reason.
+
+    `missing_rules` are the rule files whose objects were missing when it was made.
+    """
 
     tree: TreeId
     generation: Generation
@@ -71,6 +74,7 @@ class Snapshot:
     skipped: Mapping[str, int]
     views: Mapping[View, ViewRecord]
     notes: tuple[str, ...] = ()
+    missing_rules: tuple[RepoPath, ...] = ()
 
     def with_view(self, view: View, record: ViewRecord) -> Snapshot:
         return replace(self, views={**self.views, view: record})
@@ -97,6 +101,7 @@ def encode(snapshot: Snapshot) -> str:
             "files": dict(snapshot.files),
             "skipped": dict(snapshot.skipped),
             "notes": list(snapshot.notes),
+            "missing_rules": [path.decode("latin-1") for path in snapshot.missing_rules],
             "views": {view.value: _encode_view(record) for view, record in snapshot.views.items()},
         },
         separators=(",", ":"),
@@ -112,6 +117,7 @@ def decode(tree: TreeId, generation: Generation, manifest: str) -> Snapshot:
         files=data["files"],
         skipped=data["skipped"],
         notes=tuple(data["notes"]),
+        missing_rules=tuple(RepoPath(path.encode("latin-1")) for path in data.get("missing_rules", ())),
         views={View(name): _decode_view(record) for name, record in data["views"].items()},
     )
 
