@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+import random
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -10,10 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gitrepo import Repo
-from nibd.repair.git import ChangeSet, open_source
+from nibd.repair.git import ChangeSet, open_source, pattern_list
 from nibd.repair.git.attributes import Attributes, parse_attributes
 from nibd.repair.git.ignores import Ignores, parse_ignores
-from nibd.repair.rules import MAX_NOTES, MAX_RULE_FILE_BYTES, Flaw, Rules, rules_scope
+from nibd.repair.git.wildmatch import PathPattern
+from nibd.repair.rules import MAX_GENERAL, MAX_NOTES, MAX_RULE_FILE_BYTES, Flaw, Rules, rules_scope
 from nibd.stores.types import RepoPath, Skip, TreeId
 
 PATHS = [
@@ -78,6 +81,18 @@ def tree_of_paths(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     return repo
 
 
+@contextmanager
+def _looked_up() -> Iterator[None]:
+    """Lists as short as those of these tests are looked up like long ones, and keys are soon full."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pattern_list, "SHORT_LIST", 0)
+        patch.setattr(pattern_list, "MOST_PER_KEY", 2)
+        yield
+
+
+LIMITS = (nullcontext, _looked_up)
+
+
 def _write(repo: Repo, name: bytes, files: dict[bytes, list[str]]) -> dict[bytes, bytes]:
     contents = {folder: "\n".join(lines).encode() + b"\n" for folder, lines in files.items()}
     for folder in FOLDERS:
@@ -94,8 +109,11 @@ def test_ignores_what_git_check_ignore_names(tree_of_paths: Repo, files: dict[by
     said = tree_of_paths.git_bytes(
         "check-ignore", "--no-index", "-z", "--stdin", data=b"\0".join(PATHS), check=False
     )
-    ignores = Ignores({folder: parse_ignores(content) for folder, content in contents.items()})
-    assert [path for path in PATHS if ignores.ignores(path)] == [path for path in said.split(b"\0") if path]
+    expected = [path for path in said.split(b"\0") if path]
+    for limits in LIMITS:
+        with limits():
+            ignores = Ignores({folder: parse_ignores(content) for folder, content in contents.items()})
+        assert [path for path in PATHS if ignores.ignores(path)] == expected
 
 
 @settings(max_examples=250, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -107,17 +125,69 @@ def test_gives_the_attributes_that_git_check_attr_gives(
     said = tree_of_paths.git_bytes("check-attr", "-z", "--stdin", *ATTRIBUTES, data=b"\0".join(PATHS))
     words = said.split(b"\0")[:-1]
     expected = {(words[at], words[at + 1]): words[at + 2] for at in range(0, len(words), 3)}
-    attributes = Attributes(
-        {folder: parse_attributes(content) for folder, content in contents.items()}, ATTRIBUTES
-    )
+    for limits in LIMITS:
+        with limits():
+            parsed = {folder: parse_attributes(content) for folder, content in contents.items()}
+            attributes = Attributes(parsed, ATTRIBUTES)
+        assert _values(attributes, PATHS) == expected
+
+
+def _values(attributes: Attributes, paths: list[bytes]) -> dict[tuple[bytes, bytes], bytes]:
+    """In the words of `git check-attr`."""
     found = {}
-    for path in PATHS:
+    for path in paths:
         values = attributes.of(path)
         for name in ATTRIBUTES:
             value = values.get(name)
             text = {True: b"set", False: b"unset", None: b"unspecified"}
             found[path, name] = value if isinstance(value, bytes) else text[value]
-    assert found == expected
+    return found
+
+
+def _many(kind: random.Random) -> tuple[list[str], list[bytes]]:
+    """3,000 patterns of every sort, and paths of which a good part match."""
+    shapes = (
+        *("name{0}.py", "/src/d{1}/name{0}.py", "*.x{0}", "gen_{0}*", "*_{0}_*.c", "**/d{1}/*_{0}.c"),
+        *("/d{1}/**/n?me{0}.py", "d{1}/x{0}/", "!name{0}.py", "na[m-n]e{0}.*", "*{1}*{0}*", "!*.x{0}"),
+        *("*[0-9]{0}.??", "\\name{0}*", "d{1}/**"),
+    )
+    patterns = [kind.choice(shapes).format(kind.randrange(900), kind.randrange(40)) for _ in range(3000)]
+    names = ("name{0}.py", "a.x{0}", "gen_{0}.py", "p_{0}_q.c", "p_{0}.c", "x{0}/f.py", "z{0}", "7{0}.js")
+    paths = []
+    for _ in range(1500):
+        folders = kind.choices(["src", "d{1}", "e", "d{1}/e"], k=kind.randrange(4))
+        text = "/".join([*folders, kind.choice(names)])
+        paths.append(text.format(kind.randrange(1800), kind.randrange(60)).encode())
+    return patterns, sorted(set(paths))
+
+
+def test_thousands_of_patterns_say_what_git_says_and_few_are_tried(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patterns, paths = _many(random.Random(20240105))
+    lines = [f"{pattern} binary" for pattern in patterns if pattern[0] != "!"]
+    repo.write(".gitignore", "\n".join(patterns) + "\n")
+    repo.write(".gitattributes", "\n".join(lines) + "\n")
+    said = repo.git_bytes("check-ignore", "--no-index", "-z", "--stdin", data=b"\0".join(paths), check=False)
+    words = repo.git_bytes("check-attr", "-z", "--stdin", *ATTRIBUTES, data=b"\0".join(paths)).split(b"\0")
+    tried = 0
+    matches = PathPattern.matches
+
+    def counted(pattern: PathPattern, path: bytes, *, is_folder: bool) -> bool:
+        nonlocal tried
+        tried += 1
+        return matches(pattern, path, is_folder=is_folder)
+
+    monkeypatch.setattr(PathPattern, "matches", counted)
+    ignores = Ignores({b"": parse_ignores(repo.file(".gitignore").read_bytes())})
+    ignored = [path for path in paths if ignores.ignores(path)]
+    attributes = Attributes({b"": parse_attributes(repo.file(".gitattributes").read_bytes())}, ATTRIBUTES)
+    values = _values(attributes, paths)
+
+    assert ignored == [path for path in said.split(b"\0") if path]
+    assert values == {(words[at], words[at + 1]): words[at + 2] for at in range(0, len(words) - 1, 3)}
+    assert len(paths) // 10 < len(ignored) < len(paths)
+    assert tried < len(paths) * 100  # of 6,000
 
 
 def _rules(repo: Repo, revision: str = "HEAD", extra: tuple[str, ...] = ()) -> Rules:
@@ -239,6 +309,21 @@ def test_a_hostile_pattern_can_not_stall(repo: Repo) -> None:
     assert rules.skip(RepoPath(b"a" * 200)) is None
     assert rules.skip(RepoPath(b"a" * 200 + b"b")) is Skip.IGNORED
     assert rules.skip(RepoPath(b"aa/" * 300 + b"c")) is None
+
+
+@pytest.mark.parametrize("name", [".nibdignore", ".gitattributes"])
+def test_a_file_of_patterns_that_can_not_be_looked_up_is_ignored_and_named(repo: Repo, name: str) -> None:
+    letters = "abcdefghijklmnop"
+    patterns = [f"[{a}]*[{b}]" for a in letters for b in letters]
+    patterns += ["?" * length for length in range(1, MAX_GENERAL + 1)]
+    says, skip = (" binary", Skip.BINARY) if name == ".gitattributes" else ("", Skip.IGNORED)
+    repo.write(f"few/{name}", "".join(f"{pattern}{says}\n" for pattern in patterns[-MAX_GENERAL:]))
+    repo.write(f"many/{name}", "".join(f"{pattern}{says}\n" for pattern in patterns))
+    repo.commit()
+    rules = _rules(repo)
+    assert (rules.skip(RepoPath(b"few/xx")), rules.skip(RepoPath(b"many/xx"))) == (skip, None)
+    (note,) = rules.notes
+    assert note.startswith(f"rule file many/{name}: ignored because more than {MAX_GENERAL} of its patterns")
 
 
 def test_rules_are_carried_from_tree_to_tree(repo: Repo) -> None:

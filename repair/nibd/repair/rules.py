@@ -23,8 +23,8 @@ from enum import StrEnum
 
 from nibd.repair.git.attributes import AttributeFile, Attributes, Value, parse_attributes
 from nibd.repair.git.ignores import Ignores, parse_ignores
+from nibd.repair.git.pattern_list import PatternList
 from nibd.repair.git.types import EXECUTABLE, REGULAR, ChangeSet, GitSource, TreeEntry
-from nibd.repair.git.wildmatch import PathPattern
 from nibd.stores.types import BlobId, RepoPath, Skip, TreeId
 
 RULES_VERSION = 2
@@ -38,6 +38,8 @@ _SKIPS = {
     b"binary": Skip.BINARY,
 }
 
+MAX_GENERAL = 128
+"""Patterns of one file that have to be tried for every path (see `nibd.repair.git.pattern_list`)."""
 MAX_NOTES = 20
 """So many flawed rule files are named; a hostile tree has thousands."""
 
@@ -50,9 +52,13 @@ class Flaw(StrEnum):
         f"ignored because too large (more than {MAX_RULE_FILE_BYTES} bytes): "
         "shorten it, or divide it among folders"
     )
+    TOO_GENERAL = (
+        f"ignored because more than {MAX_GENERAL} of its patterns hold too little text to be looked up by, "
+        "and would be tried for every file: give them longer names, or divide it among folders"
+    )
 
 
-Parsed = AttributeFile | tuple[PathPattern, ...] | Flaw
+Parsed = AttributeFile | PatternList | Flaw
 """A rule file's content, or why there is none."""
 
 
@@ -77,7 +83,7 @@ class Rules:
             {
                 folder + slash: parsed
                 for (folder, slash, _), parsed in by_folder.items()
-                if isinstance(parsed, tuple)
+                if isinstance(parsed, PatternList)
             },
             parse_ignores("\n".join(extra).encode()),
         )
@@ -171,7 +177,12 @@ def _read(source: GitSource, path: RepoPath, blob: BlobId) -> tuple[BlobId, Pars
     data = source.read(blob)
     if data is None:
         return blob, Flaw.MISSING
-    return blob, parse_attributes(data) if path.endswith(ATTRIBUTES_NAME) else parse_ignores(data)
+    if path.endswith(ATTRIBUTES_NAME):
+        attributes = parse_attributes(data)
+        patterns = PatternList([pattern for pattern, _ in attributes.lines])
+        return blob, attributes if patterns.general <= MAX_GENERAL else Flaw.TOO_GENERAL
+    ignores = parse_ignores(data)
+    return blob, ignores if ignores.general <= MAX_GENERAL else Flaw.TOO_GENERAL
 
 
 def _show(path: RepoPath) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nibd.repair.git.ignores import UTF8_BOM, folders_of
+from nibd.repair.git.pattern_list import PatternList
 from nibd.repair.git.wildmatch import PathPattern, parse_pattern
 
 Value = bool | bytes | None
@@ -97,7 +98,7 @@ class Attributes:
         self._macros = {**BUILT_IN, **(top.macros if top is not None else {})}
         names = self._leading_to(wanted)
         self._lines = {
-            folder: lines
+            folder: (PatternList([pattern for pattern, _ in lines]), [said for _, said in lines])
             for folder, file in by_folder.items()
             if (lines := [line for line in file.lines if any(name in names for name, _ in line[1])])
         }
@@ -119,9 +120,10 @@ class Attributes:
         values: dict[bytes, Value] = {}
         if self._lines:
             for folder in reversed(list(folders_of(path))):
-                for pattern, assignments in reversed(self._lines.get(folder, [])):
-                    if pattern.matches(path[len(folder) :], is_folder=False):
-                        self._fill(values, assignments)
+                patterns, said = self._lines.get(folder, (None, ()))
+                if patterns:
+                    for position in patterns.matching(path[len(folder) :], is_folder=False):
+                        self._fill(values, said[position])
         return {name: values[name] for name in self._wanted if name in values}
 
     def _fill(self, values: dict[bytes, Value], assignments: Assignments) -> None:

@@ -6,18 +6,21 @@ below an ignored folder is ignored, whatever later patterns say.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from nibd.repair.git.wildmatch import PathPattern, parse_pattern
+from nibd.repair.git.pattern_list import PatternList
+from nibd.repair.git.wildmatch import parse_pattern
 
 UTF8_BOM = b"\xef\xbb\xbf"
 
 
-def parse_ignores(data: bytes) -> tuple[PathPattern, ...]:
-    """The patterns of one file, in its order."""
+def parse_ignores(data: bytes) -> PatternList:
+    """The patterns of one file, in its order; of equal ones only the last, which alone can decide."""
     lines = data.removeprefix(UTF8_BOM).split(b"\n")
     texts = (_trimmed(line.removesuffix(b"\r")) for line in lines if not line.startswith(b"#"))
-    return tuple(parse_pattern(text) for text in texts if text)
+    patterns = [parse_pattern(text) for text in texts if text]
+    last = {(each.text, each.only_folders, each.name_only): at for at, each in enumerate(patterns)}
+    return PatternList([patterns[at] for at in sorted(last.values())])
 
 
 def _trimmed(line: bytes) -> bytes:
@@ -43,10 +46,10 @@ class Ignores:
     """Ignore files by folder, under patterns that outrank them all (`first`)."""
 
     def __init__(
-        self, by_folder: Mapping[bytes, Sequence[PathPattern]], first: Sequence[PathPattern] = ()
+        self, by_folder: Mapping[bytes, PatternList], first: PatternList | None = None
     ) -> None:
         self._by_folder = {folder: patterns for folder, patterns in by_folder.items() if patterns}
-        self._first = first
+        self._first = first or PatternList(())
         self._known: dict[bytes, bool] = {}
 
     def ignores(self, path: bytes) -> bool:
@@ -66,11 +69,19 @@ class Ignores:
         return known
 
     def _verdict(self, path: bytes, *, is_folder: bool) -> bool:
-        for pattern in reversed(self._first):
-            if pattern.matches(path, is_folder=is_folder):
-                return not pattern.negative
+        found = _decided(self._first, path, is_folder=is_folder)
+        if found is not None:
+            return found
         for folder in reversed(list(folders_of(path))):
-            for pattern in reversed(self._by_folder.get(folder, ())):
-                if pattern.matches(path[len(folder) :], is_folder=is_folder):
-                    return not pattern.negative
+            patterns = self._by_folder.get(folder)
+            if patterns:
+                found = _decided(patterns, path[len(folder) :], is_folder=is_folder)
+                if found is not None:
+                    return found
         return False
+
+
+def _decided(patterns: PatternList, path: bytes, *, is_folder: bool) -> bool | None:
+    """What the last pattern that matches says; `None` when none does."""
+    position = next(patterns.matching(path, is_folder=is_folder), None)
+    return None if position is None else not patterns.patterns[position].negative

@@ -5,6 +5,8 @@ for every star but the last the earliest place of the segment after it is as goo
 each is an atomic group, and a hostile pattern such as `*a*a*a*a*b` can't make matching explode.
 `**` between slashes crosses folders and divides the pattern into *sections*, treated alike.
 
+*Pieces* are stretches of plain characters: whatever a pattern matches holds each of them.
+
 As in Git, a pattern without a slash (but at its end) is matched against the file's name in any
 folder below, another against the path from the folder of its file.
 """
@@ -14,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 _SPECIAL = re.compile(rb"[*?\[\\]")
 _BLANK = b" \t\n\r\f\v"
@@ -33,21 +36,59 @@ _CLASSES: dict[bytes, Callable[[bytes], bool]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PathPattern:
-    """One pattern. `regex` is `None` when it can match nothing (an open bracket)."""
+    """One pattern. `text` is without the signs that the flags stand for."""
 
     negative: bool
     only_folders: bool
     name_only: bool
-    regex: re.Pattern[bytes] | None
+    text: bytes
 
     def matches(self, path: bytes, *, is_folder: bool) -> bool:
         """`path` is relative to the folder of the pattern's file and has no slash at its end."""
-        if self.regex is None or (self.only_folders and not is_folder):
+        if self.only_folders and not is_folder:
             return False
         subject = path.rpartition(b"/")[2] if self.name_only else path
-        return self.regex.match(subject) is not None
+        if self.literal is not None:
+            return subject == self.literal
+        if len(subject) < self._least_bytes:  # before a pattern longer than any path is even compiled
+            return False
+        return self._regex is not None and self._regex.match(subject) is not None
+
+    @cached_property
+    def pieces(self) -> tuple[bytes, ...] | None:
+        """What every match holds; `None` when the pattern can match nothing (an open bracket)."""
+        pieces = [bytearray()]
+        try:
+            for token in _tokens(self.text):
+                if isinstance(token, _Plain):
+                    pieces[-1] += token.char
+                else:
+                    pieces.append(bytearray())
+        except _NeverMatchesError:
+            return None
+        return tuple(bytes(piece) for piece in pieces if piece)
+
+    @cached_property
+    def literal(self) -> bytes | None:
+        """All that the pattern matches, when that is one name or path."""
+        if _SPECIAL.search(self.text) is None:
+            return self.text
+        return None
+
+    @cached_property
+    def _least_bytes(self) -> int:
+        """The length of the shortest match."""
+        try:
+            return sum(not isinstance(token, _Star) for token in _tokens(self.text))
+        except _NeverMatchesError:
+            return 0
+
+    @cached_property
+    def _regex(self) -> re.Pattern[bytes] | None:
+        """Compiled when first wanted: most patterns of a long file never are."""
+        return _compile(self.text)
 
 
 def parse_pattern(text: bytes) -> PathPattern:
@@ -56,12 +97,18 @@ def parse_pattern(text: bytes) -> PathPattern:
     text = text[1:] if negative else text
     only_folders = text.endswith(b"/")
     text = text[:-1] if only_folders else text
-    name_only = b"/" not in text
-    return PathPattern(negative, only_folders, name_only, _compile(text.removeprefix(b"/")))
+    return PathPattern(negative, only_folders, b"/" not in text, text.removeprefix(b"/"))
 
 
 class _NeverMatchesError(ValueError):
     """The pattern ends inside a bracket or after a backslash."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Plain:
+    """A character that stands for itself."""
+
+    char: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +126,9 @@ def _compile(text: bytes) -> re.Pattern[bytes] | None:
         return None
     sections: list[tuple[_Star | None, list[bytes]]] = [(None, [b""])]
     for token in tokens:
-        if isinstance(token, bytes):
+        if isinstance(token, _Plain):
+            sections[-1][1][-1] += re.escape(token.char)
+        elif isinstance(token, bytes):
             sections[-1][1][-1] += token
         elif token.crosses:
             sections.append((token, [b""]))
@@ -101,8 +150,8 @@ def _section(star: _Star | None, segments: list[bytes], *, last: bool) -> bytes:
     return body if last else b"(?>" + body + b")"
 
 
-def _tokens(text: bytes) -> Iterator[bytes | _Star]:
-    """Regular expressions of single characters, and stars."""
+def _tokens(text: bytes) -> Iterator[_Plain | bytes | _Star]:
+    """Plain characters, regular expressions of other single ones, and stars."""
     special = _SPECIAL.search(text)
     first_special = special.start() if special else len(text)
     at = 0
@@ -128,10 +177,10 @@ def _tokens(text: bytes) -> Iterator[bytes | _Star]:
         elif char == b"\\":
             if at + 1 == len(text):
                 raise _NeverMatchesError
-            yield re.escape(text[at + 1 : at + 2])
+            yield _Plain(text[at + 1 : at + 2])
             at += 2
         else:
-            yield re.escape(char)
+            yield _Plain(char)
             at += 1
 
 
