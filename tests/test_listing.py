@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ from nibd.repair.progress import Interrupted, Progress
 from nibd.stores.dense import ROWS_FILE, VECTORS_FILE
 from nibd.stores.errors import CorruptFacts
 from nibd.stores.lexical_files import RECORD
-from nibd.stores.snapshot import Coverage
+from nibd.stores.snapshot import Coverage, Snapshot
 from nibd.stores.types import BlobId, State, View
 from views import MAIN, NOTHING, OTHER, Views, Work, quick_folder
 
@@ -197,6 +198,68 @@ def test_a_view_that_is_found_damaged_is_built_from_nothing_at_the_same_commit(
 ) -> None:
     damage(views)
     views.repair(discard=[view])
+    assert views.differences() == []
+
+
+def damage_listing(views: Views, listing: int) -> None:
+    with closing(sqlite3.connect(views.folder.structure)) as structure:
+        structure.execute("UPDATE listing SET checksum = checksum + 1 WHERE id = ?", (listing,))
+        structure.commit()
+
+
+def by_listing(views: Views) -> list[list[Snapshot]]:
+    """The kept snapshots of each listing, oldest first: dense vectors that come later make a second one."""
+    snapshots = views.stores.catalog.snapshots()
+    return [list(group) for _, group in itertools.groupby(snapshots, lambda snapshot: snapshot.listing)]
+
+
+def test_a_damaged_snapshot_for_the_way_back_is_dropped_and_the_rest_collected(views: Views) -> None:
+    edit(views, 3)
+    views.repair()
+    first, second, current = by_listing(views)
+    damage_listing(views, second[0].listing)
+    collected = views.collect(keep=8)
+    assert list(collected.damaged) == [snapshot.generation for snapshot in second]
+    assert f"listing {second[0].listing} is damaged" in collected.damaged[second[0].generation]
+    assert by_listing(views) == [first, current]
+    assert (collected.retired, collected.rows["listings"], collected.rows["files"]) == (0, 1, 1)
+    assert collected.swept == 2  # its lexical generation and its list of rows
+    assert views.differences() == []
+    assert views.collect(keep=8).damaged == {}
+    assert not views.repair("HEAD~1").kept
+    assert views.differences() == []
+
+
+@pytest.mark.parametrize("keep", [0, 8])
+def test_a_damaged_snapshot_that_is_shown_is_dropped_and_made_again_from_what_is_left(
+    views: Views, keep: int
+) -> None:
+    older, shown = by_listing(views)
+    damage_listing(views, shown[0].listing)
+    assert list(views.collect(keep=keep).damaged) == [snapshot.generation for snapshot in shown]
+    assert views.current() == older[-1]  # it answers, and says of which commit, until the repair
+    made = views.repair()
+    assert (made.kept, made.work.paths, made.work.parsed) == (False, 2, 1)
+    assert views.differences() == []
+    assert views.collect().damaged == {}
+
+
+def test_a_damaged_snapshot_is_not_shown_again_for_its_tree(views: Views) -> None:
+    shown = views.current()
+    damage_listing(views, shown.listing)
+    made = views.repair()
+    assert (made.kept, made.work.paths, made.snapshot.tree) == (False, 2, shown.tree)
+    assert views.differences() == []
+
+
+def test_a_damaged_snapshot_that_is_read_holds_up_nothing_and_goes_once_it_is_not(views: Views) -> None:
+    (first, read), (_, shown) = by_listing(views)
+    damage_listing(views, read.listing)
+    collected = views.collect(pinned=[read.generation])
+    assert (list(collected.damaged), collected.rows["listings"]) == ([first.generation], 1)
+    assert views.stores.catalog.snapshots() == [read, shown]
+    assert list(views.collect().damaged) == [read.generation]
+    assert views.stores.catalog.snapshots() == [shown]
     assert views.differences() == []
 
 

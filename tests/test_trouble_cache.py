@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from gitrepo import Repo
 from nibd.hooks import install
 from nibd.ipc.messages import RpcError
 from nibd.stores.types import View
-from trouble_world import REFUSALS, names, settled
+from trouble_world import REFUSALS, events, names, settled
 from views import Views
 from waiting import wait_until
 
@@ -262,3 +262,26 @@ def test_what_only_verify_can_find_is_made_anew(repo: Repo, damage: Callable[[Pa
         assert not verified(daemon, repo)
         wait_until(lambda: verified(daemon, repo), 60, "equality with a rebuild")
         assert right(daemon, repo)
+
+
+def test_a_collection_that_meets_a_damaged_snapshot_goes_on_names_it_and_has_it_made_again(
+    repo: Repo, tmp_path: Path
+) -> None:
+    configure(NO_DENSE)
+    with running() as daemon:
+        added = daemon.add(repo.path)
+        daemon.published(repo.path)
+        wait_until(lambda: events(daemon, "job_done", job="collect"), what="the first collection")
+        (structure,) = daemon.cache.glob("**/structure.db")
+        with closing(sqlite3.connect(structure)) as database:
+            database.execute("UPDATE listing SET checksum = checksum + 1")
+            database.commit()
+        repo.git("worktree", "add", "-q", str(tmp_path / "linked"), "-b", "other")
+        daemon.add(tmp_path / "linked")  # publishes, and what was published before is collected
+        daemon.published(tmp_path / "linked")
+        wait_until(lambda: events(daemon, "snapshot_damaged"), what="the damage to be named")
+        (event,) = events(daemon, "snapshot_damaged")
+        assert event["repository"] == added["repository"]
+        assert "is damaged" in event["reason"]
+        recovers(daemon, repo)
+        assert not events(daemon, "job_failed")

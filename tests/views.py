@@ -29,11 +29,12 @@ from nibd.repair.git import open_source
 from nibd.repair.policy import EXTRACTOR, Policy
 from nibd.repair.progress import Progress, Reporter
 from nibd.repair.transition import Outcome, RulesCache, Target, Transition, fold, repair, repair_dense
+from nibd.stores.collection import Collected, collect
 from nibd.stores.dense import DenseStore
 from nibd.stores.dense_rows import members, read_rows
 from nibd.stores.embeddings import EmbeddingStore
 from nibd.stores.lexical import LexicalGeneration
-from nibd.stores.repository import RepositoryFolder, RepositoryStores, sweep
+from nibd.stores.repository import RepositoryFolder, RepositoryStores
 from nibd.stores.snapshot import Generation, Publication, Snapshot
 from nibd.stores.types import CheckoutId, CommitId, ProfileId, State, TextId, View
 
@@ -174,16 +175,9 @@ class Views:
             )
             yield transition, Target(checkout, commit, source.tree_of(commit))
 
-    def collect(self, keep: int = 0, pinned: Sequence[Generation] = (), deep: bool = True) -> None:
+    def collect(self, keep: int = 0, pinned: Sequence[Generation] = (), deep: bool = True) -> Collected:
         """As the indexer's job of that name."""
-        self.stores.catalog.retire(keep, pinned)
-        sweep(self.folder, self.stores.catalog)
-        if deep:
-            _, listings = self.stores.catalog.live()
-            self.stores.structure.collect(listings)
-            kept = self.stores.structure.keys()
-            self.stores.facts.remove([key for key in self.stores.facts.keys() if key not in kept])  # noqa: SIM118
-            self.stores.facts.remove_other_profiles()
+        return collect(self.stores, keep, pinned, deep)
 
     def current(self, checkout: CheckoutId = MAIN) -> Snapshot:
         publication = self.stores.catalog.current(checkout)

@@ -364,6 +364,8 @@ class Coordinator:
         self.scheduler.finished(job)
 
     async def _succeeded(self, job: Job, state: CheckoutState | None, result: JsonObject) -> None:
+        if result.get("damaged"):
+            self._dropped(job, dict(result["damaged"]))
         if state is None or not result.get("published"):
             return
         state.failure, state.failures = None, 0
@@ -374,6 +376,21 @@ class Coordinator:
             assert job.commit is not None, "what publishes has a commit"
             self._want(self._job(state, Kind.FOLD, job.commit))
         self._want(Job(job.repository, Kind.COLLECT, Lane.REPAIR))
+
+    def _dropped(self, job: Job, damaged: dict[int, str]) -> None:
+        """A collection dropped these damaged snapshots: repair every checkout that showed one."""
+        for generation, reason in damaged.items():
+            self._log.error(
+                "snapshot_damaged", repository=job.repository, generation=generation, reason=reason
+            )
+        for state in self.states.values():
+            published, head = state.published, state.head
+            if state.checkout.repository != job.repository or not (published and head and head.commit):
+                continue
+            found = damaged.get(published.snapshot.generation)
+            if found:
+                state.failure = f"the published snapshot was damaged and is being made again: {found}"
+                self._want(self._job(state, Kind.REPAIR, head.commit))
 
     def _failed(
         self,

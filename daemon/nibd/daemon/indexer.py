@@ -7,7 +7,7 @@ safe points. Its methods, each with the `Job` parameters below:
 - `repair`   publish the commit's tree for the checkout
 - `dense`    publish what can be had by now of the dense view of the tree that the checkout shows
 - `fold`     build that tree's lexical generation anew, without the dead documents of its history
-- `collect`  drop snapshots that nothing needs, and what only they used
+- `collect`  drop snapshots that nothing needs or that are damaged, and what only they used
 
 It loads no model and no language server.
 """
@@ -41,9 +41,10 @@ from nibd.repair.git.types import EXECUTABLE, REGULAR
 from nibd.repair.policy import EXTRACTOR, Policy
 from nibd.repair.progress import Interrupted, Progress, Reporter
 from nibd.repair.transition import Outcome, RulesCache, Target, Transition, fold, repair, repair_dense
+from nibd.stores.collection import collect
 from nibd.stores.embeddings import EmbeddingStore
 from nibd.stores.errors import CorruptStore, StoreError
-from nibd.stores.repository import RepositoryFolder, RepositoryStores, sweep
+from nibd.stores.repository import RepositoryFolder, RepositoryStores
 from nibd.stores.snapshot import Generation
 from nibd.stores.types import CheckoutId, CommitId, ProfileId, RepoPath, TreeId, View
 
@@ -139,17 +140,21 @@ class Indexer:
         return stores
 
     def _collect(self, params: dict[str, Any]) -> Json:
-        """`deep` also removes the rows that no kept snapshot uses, which takes a pass over all of them."""
+        """See `nibd.stores.collection`. `damaged` gives the generations that were dropped, and why."""
         folder = RepositoryFolder(Path(params["folder"]))
         if not folder.catalog.exists():
             return {"retired": 0, "swept": 0}
         stores = self._open(params["folder"])
         for checkout in stores.catalog.checkouts() - set(params["checkouts"]):
             stores.catalog.forget(checkout)
-        retired = stores.catalog.retire(params["keep"], [Generation(g) for g in params["pinned"]])
-        result = {"retired": len(retired), "swept": len(sweep(folder, stores.catalog))}
+        found = collect(
+            stores, params["keep"], [Generation(g) for g in params["pinned"]], deep=params["deep"]
+        )
+        result: dict[str, Any] = {"retired": found.retired, "swept": found.swept, **found.rows}
+        if found.damaged:
+            result["damaged"] = [[generation, damage] for generation, damage in found.damaged.items()]
         if params["deep"]:
-            result |= _collect_rows(stores) | {"vectors": _trim_embeddings(Path(params["embeddings"]))}
+            result["vectors"] = _trim_embeddings(Path(params["embeddings"]))
         return result
 
     def _transition(
@@ -203,16 +208,6 @@ def _result(outcome: Outcome | None, seconds: float) -> Json:
         "seconds": seconds,
         "work": {view.value: dict(record.work) for view, record in snapshot.views.items()},
     }
-
-
-def _collect_rows(stores: RepositoryStores) -> dict[str, int]:
-    _, listings = stores.catalog.live()
-    removed = stores.structure.collect(listings)
-    kept = stores.structure.keys()
-    dead = [key for key in stores.facts.keys() if key not in kept]  # noqa: SIM118 - not a dict
-    stores.facts.remove(dead)
-    stores.facts.remove_other_profiles()
-    return removed | {"facts": len(dead)}
 
 
 def _trim_embeddings(path: Path) -> int:

@@ -264,7 +264,7 @@ def _kept(transition: Transition, tree: TreeId) -> Snapshot | None:
     kept = transition.stores.catalog.of_tree(tree)
     if kept is None or kept.skipped.get(Skip.MISSING_OBJECT) or kept.missing_rules:
         return None
-    return kept if _is_usable(transition, kept) else None
+    return kept if _is_usable(transition, kept) and _has_listing(transition, kept) else None
 
 
 def _is_usable(transition: Transition, snapshot: Snapshot) -> bool:
@@ -298,13 +298,19 @@ def _newest_serving(
     snapshots += reversed(transition.stores.catalog.snapshots())
     for snapshot in snapshots:
         record = snapshot.views[view]
-        if record.state is State.READY and record.profile == transition.policy.profile:
-            try:
-                transition.stores.structure.listing(snapshot.listing)
-            except CorruptStore:
-                continue  # an older one serves as well; without any, the view is built from nothing
-            return snapshot
+        serves = record.state is State.READY and record.profile == transition.policy.profile
+        if serves and _has_listing(transition, snapshot):
+            return snapshot  # else an older one does as well; without any, the view is built from nothing
     return None
+
+
+def _has_listing(transition: Transition, snapshot: Snapshot) -> bool:
+    """Whether its listing can be read; a damaged snapshot is dropped by the next collection."""
+    try:
+        transition.stores.structure.listing(snapshot.listing)
+    except CorruptStore:
+        return False
+    return True
 
 
 def _base(transition: Transition, snapshot: Snapshot | None) -> Base:

@@ -135,14 +135,19 @@ class Catalog:
             needed = set(pinned) | _needed_by_checkouts(db, snapshots)
             spare = sorted(set(snapshots) - needed, reverse=True)
             retired = spare[keep:]
-            db.executemany("DELETE FROM publication WHERE generation = ?", [(g,) for g in retired])
+            _drop(db, retired)
             # Of a checkout that goes back and forth only the newest showing of each is of use.
             db.execute(
                 """DELETE FROM publication WHERE id NOT IN
                    (SELECT max(id) FROM publication GROUP BY checkout, generation, "commit")"""
             )
-            db.executemany("DELETE FROM snapshot WHERE generation = ?", [(g,) for g in retired])
         return retired
+
+    def drop(self, generations: Collection[Generation]) -> None:
+        """Drop snapshots that are damaged, also where a checkout shows them."""
+        if generations:
+            with self._db.transaction() as db:
+                _drop(db, generations)
 
     def live(self) -> tuple[set[str], set[ListingId]]:
         """The artifact locations and the listings that kept snapshots name."""
@@ -163,6 +168,11 @@ _PUBLICATIONS = """SELECT checkout, "commit", published_at, tree, s.generation, 
 def _publication(row: sqlite3.Row) -> Publication:
     snapshot = decode(TreeId(row["tree"]), Generation(row["generation"]), row["manifest"])
     return Publication(CheckoutId(row["checkout"]), CommitId(row["commit"]), snapshot, row["published_at"])
+
+
+def _drop(db: sqlite3.Connection, generations: Collection[Generation]) -> None:
+    for table in ("publication", "snapshot"):
+        db.executemany(f"DELETE FROM {table} WHERE generation = ?", [(g,) for g in generations])
 
 
 def _needed_by_checkouts(
