@@ -12,7 +12,8 @@ nothing. Lines, in any number and order within a step:
     submodule PATH COMMIT       a submodule that nobody fetched
     commit [OPTION...]          commit all of it, also when nothing changed
     git ARGUMENT...             anything else that git does
-    lose PATH · find-again      take the object of HEAD's PATH out of the object store; put all back
+    lose PATH                   take the object of HEAD's PATH out of the object store
+    find-again [PATH]           put the object of HEAD's PATH back, or all of them
     policy NAME=VALUE...        from here on, with other settings (comma between patterns)
     reopen                      a new indexer: nothing in memory
     collect                     drop all that the checkout does not need now
@@ -256,9 +257,11 @@ class Run:
         self._lost.append((aside, place))
 
     def find_again(self, line: Line) -> None:
-        for aside, place in self._lost:
-            aside.rename(place)
-        self._lost.clear()
+        found = {self.repo.blob(path) for path in line.words}
+        for aside, place in [*self._lost]:
+            if not found or aside.name in found:
+                aside.rename(place)
+                self._lost.remove((aside, place))
 
     def policy(self, line: Line) -> None:
         types = {each.name: str(each.type) for each in fields(Policy)}

@@ -271,6 +271,36 @@ def test_missing_objects_make_views_partial_until_they_arrive(
     assert daemon.call("verify", path=str(clone.path))["equal"]
 
 
+def test_a_deleted_object_that_is_put_back_is_all_that_is_read(
+    daemon: Daemon, repo: Repo, tmp_path: Path
+) -> None:
+    repo.write("b.py", "def beta():\n    return 'second'\n")
+    repo.commit("two")
+    blob = repo.blob("b.py")
+    folder = repo.path / ".git" / "objects" / blob[:2]
+    (folder / ("0" * 38)).write_bytes(b"")  # the folder outlives the object, as it does in a large repository
+    lost = (folder / blob[2:]).rename(tmp_path / "lost")
+    daemon.add(repo.path)
+    status = daemon.published(repo.path)
+    assert status["views"]["structural"]["assurance"] == "partial"
+    assert status["views"]["structural"]["coverage"] == {"done": 1, "of": 2}
+    for _ in range(5):
+        answer = daemon.call("symbols", path=str(repo.path), name="alpha")
+        assert answer["views"]["structural"]["assurance"] == "partial"
+    assert daemon.call("status", path=str(repo.path))["statistics"]["jobs"]["repair"]["done"] == 1
+    lost.rename(folder / blob[2:])
+
+    def whole() -> bool:
+        return bool(daemon.call("symbols", path=str(repo.path), name="beta")["hits"])
+
+    wait_until(whole, what="the object to be indexed")
+    structural = daemon.call("status", path=str(repo.path))["views"]["structural"]
+    assert (structural["assurance"], structural["coverage"]) == ("exact", {"done": 2, "of": 2})
+    work = {name: structural["work"][name] for name in ("changed_paths", "reclassified", "read", "parsed")}
+    assert work == {"changed_paths": 0, "reclassified": 1, "read": 1, "parsed": 1}
+    assert daemon.call("verify", path=str(repo.path))["equal"]
+
+
 def test_a_path_longer_than_any_is_refused(daemon: Daemon) -> None:
     with pytest.raises(RpcError, match="at most 4096") as refused:
         daemon.call("status", path="/" + "a/" * 100_000)

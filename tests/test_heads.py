@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
 import pytest
 
-from gitrepo import Repo
+from gitrepo import START_SECONDS, Repo
 from nibd.daemon.heads import HeadHistory, HeadReader, HeadState
 from nibd.daemon.registry import Checkout, checkout_id, repository_id
 from nibd.stores.types import CommitId, TreeId
@@ -86,3 +87,20 @@ def test_head_is_read_as_it_is_and_its_errors_are_said(tmp_path: Path) -> None:
     assert "nibd remove" in (gone.error or "")
     Repo(repo.path)  # another repository in the same place
     assert reader.read(checkout).error is None
+
+
+def test_the_stamp_of_objects_changes_when_a_lost_one_is_put_back_among_others(tmp_path: Path) -> None:
+    repo = Repo(tmp_path / "repo")
+    repo.write("a.py", "1")
+    repo.commit()
+    blob = repo.blob("a.py")
+    folder = repo.path / ".git" / "objects" / blob[:2]
+    (folder / "another").write_bytes(b"")  # so the folder stays, and only it changes
+    lost = (folder / blob[2:]).rename(tmp_path / "lost")
+    os.utime(folder, ns=(START_SECONDS * 10**9,) * 2)  # an earlier time than that of what comes
+    checkout, reader = checkout_of(repo), HeadReader()
+    before = reader.objects_stamp(checkout)
+    assert reader.objects_stamp(checkout) == before
+    lost.rename(folder / blob[2:])
+    assert reader.objects_stamp(checkout) != before
+    reader.close()

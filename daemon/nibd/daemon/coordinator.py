@@ -76,11 +76,7 @@ class CheckoutState:
 
     def may_have_more(self, stamp: tuple[int, ...]) -> bool:
         """Whether objects that the published snapshot lacks may have arrived since they were looked for."""
-        if self.published is None:
-            return False
-        snapshot = self.published.snapshot
-        lacks = snapshot.skipped.get(Skip.MISSING_OBJECT) or snapshot.missing_rules
-        return bool(lacks) and stamp != self.objects_stamp
+        return self.published is not None and _lacks_objects(self.published) and stamp != self.objects_stamp
 
     @property
     def is_current(self) -> bool:
@@ -198,7 +194,7 @@ class Coordinator:
             for running in self.running.values():
                 if running.job.repository == repository:
                     running.unwanted.set()
-            views = self._views.pop(repository, None)
+            views = self._views.get(repository)  # it stays: a collection may be at work under it
             if views:
                 views.close()
             await self._delete_views(repository)
@@ -302,7 +298,10 @@ class Coordinator:
         published = next(iter(views.publications(checkout.id, 1)), None)
         if views.unreadable:
             self._log.error("catalog_unreadable", reason=views.unreadable)
-        return self._heads.read(checkout), published, self._heads.objects_stamp(checkout)
+        head = self._heads.read(checkout)
+        # Also before a repair, which may be the first to miss an object.
+        stamped = published is None or published.commit != head.commit or _lacks_objects(published)
+        return head, published, self._heads.objects_stamp(checkout) if stamped else ()
 
     def _job(
         self, state: CheckoutState, kind: Kind, commit: CommitId, discard: frozenset[View] = frozenset()
@@ -342,12 +341,12 @@ class Coordinator:
             self._notify()
 
         try:
-            result = await self.lanes[lane].call(
-                "collect" if job.kind is Kind.COLLECT else job.kind.value,
-                self._collection(job) if job.kind is Kind.COLLECT else self._parameters(job),
-                reported,
-                running.unwanted,
-            )
+            if job.kind is Kind.COLLECT:
+                result = await self._collect(self.lanes[lane], job)
+            else:
+                result = await self.lanes[lane].call(
+                    job.kind.value, self._parameters(job), reported, running.unwanted
+                )
         except (RpcError, ChildDied, OSError) as error:  # OSError: no child could be started
             self._ended(lane, job)
             self._failed(job, state, error, log)
@@ -364,8 +363,6 @@ class Coordinator:
         self.scheduler.finished(job)
 
     async def _succeeded(self, job: Job, state: CheckoutState | None, result: JsonObject) -> None:
-        if result.get("damaged"):
-            self._dropped(job, dict(result["damaged"]))
         if state is None or not result.get("published"):
             return
         state.failure, state.failures = None, 0
@@ -378,7 +375,7 @@ class Coordinator:
         self._want(Job(job.repository, Kind.COLLECT, Lane.REPAIR))
 
     def _dropped(self, job: Job, damaged: dict[int, str]) -> None:
-        """A collection dropped these damaged snapshots: repair every checkout that showed one."""
+        """These snapshots were damaged and are gone: repair every checkout that showed one."""
         for generation, reason in damaged.items():
             self._log.error(
                 "snapshot_damaged", repository=job.repository, generation=generation, reason=reason
@@ -423,15 +420,30 @@ class Coordinator:
         assert job.commit is not None, "a repair is of a commit"
         return self.job_parameters(self.states[job.checkout], job.commit, job.discard)
 
-    def _collection(self, job: Job) -> JsonObject:
-        return {
-            "folder": str(self.paths.repository_dir(job.repository)),
-            "embeddings": str(self.paths.embeddings_db),
-            "keep": self.settings.daemon.keep_snapshots,
-            "pinned": list(self.views(job.repository).pins()),
-            "checkouts": [checkout.id for checkout in self.registry.of_repository(job.repository)],
-            "deep": self.statistics.is_deep_collection_due(job.repository),
-        }
+    async def _collect(self, lane: Supervisor, job: Job) -> Any:
+        """Remove what nothing needs and nobody reads."""
+        folder = str(self.paths.repository_dir(job.repository))
+        found = await lane.call(
+            "removable",
+            {
+                "folder": folder,
+                "keep": self.settings.daemon.keep_snapshots,
+                "checkouts": [checkout.id for checkout in self.registry.of_repository(job.repository)],
+            },
+        )
+        damaged = dict(found["damaged"])
+        with self.views(job.repository).condemning([*found["unneeded"], *damaged]) as condemned:
+            result = await lane.call(
+                "collect",
+                {
+                    "folder": folder,
+                    "embeddings": str(self.paths.embeddings_db),
+                    "remove": [*condemned],
+                    "deep": self.statistics.is_deep_collection_due(job.repository),
+                },
+            )
+        self._dropped(job, {generation: damaged[generation] for generation in damaged if generation in condemned})
+        return result
 
     def _awaits_vectors(self, state: CheckoutState) -> bool:
         published = state.published
@@ -462,6 +474,12 @@ class Coordinator:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception():
             self._log.error("task_failed", exc_info=task.exception())
+
+
+def _lacks_objects(published: Publication) -> bool:
+    """Whether files or rule files were left out since their objects were not there."""
+    snapshot = published.snapshot
+    return bool(snapshot.skipped.get(Skip.MISSING_OBJECT) or snapshot.missing_rules)
 
 
 def _in_sequence(checkout: Checkout) -> bool:

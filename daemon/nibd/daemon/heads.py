@@ -52,10 +52,14 @@ class HeadReader:
             return None  # the older commit may be gone after a rewrite: its distance is unknown
 
     def objects_stamp(self, checkout: Checkout) -> tuple[int, ...]:
-        """Changes when packs or new kinds of loose objects arrive, as after a fetch."""
+        """Changes when packs or loose objects arrive: after a fetch, or when a lost one is put back.
+
+        Up to 258 folders are looked at, so it is for checkouts that lack objects.
+        """
         objects = checkout.common_dir / "objects"
         try:
-            return (objects.stat().st_mtime_ns, (objects / "pack").stat().st_mtime_ns)
+            folders = sorted(entry for entry in objects.iterdir() if entry.is_dir())
+            return tuple(folder.stat().st_mtime_ns for folder in (objects, *folders))
         except OSError:
             return ()
 
