@@ -77,7 +77,8 @@ def test_generations_count_up_and_are_never_used_again(tmp_path: Path) -> None:
     first = catalog.publish(MAIN, commit(1), snapshot(1), 1.0).snapshot
     second = catalog.publish(MAIN, commit(2), snapshot(2), 2.0).snapshot
     catalog.forget(MAIN)
-    assert catalog.retire(keep=0) == [second.generation, first.generation]
+    assert catalog.unneeded(keep=0) == [second.generation, first.generation]
+    catalog.retire(catalog.unneeded(keep=0))
     third = catalog.publish(MAIN, commit(3), snapshot(3), 3.0).snapshot
     assert first.generation < second.generation < third.generation
 
@@ -88,23 +89,42 @@ def test_the_newest_snapshot_that_serves_a_view_is_kept_until_a_newer_one_does(t
     between = catalog.publish(MAIN, commit(2), snapshot(2, State.BUILDING), 2.0).snapshot.generation
     catalog.publish(MAIN, commit(3), snapshot(3, State.BUILDING), 3.0)
 
-    assert catalog.retire(keep=0) == [between]
+    assert catalog.unneeded(keep=0) == [between]
     catalog.publish(MAIN, commit(3), snapshot(3), 4.0)
-    assert with_dense in catalog.retire(keep=0)
+    assert with_dense in catalog.unneeded(keep=0)
 
 
-def test_pins_and_spares_are_kept(tmp_path: Path) -> None:
+def test_the_newest_others_are_kept_for_the_way_back(tmp_path: Path) -> None:
     catalog = Catalog.open(tmp_path / "catalog.db")
     old = [catalog.publish(MAIN, commit(n), snapshot(n), n).snapshot.generation for n in range(1, 6)]
-    assert catalog.retire(keep=1, pinned=[old[0]]) == [old[2], old[1]]
+    assert catalog.unneeded(keep=1) == [old[2], old[1], old[0]]
+    catalog.retire([old[2], old[1]])
     assert [s.generation for s in catalog.snapshots()] == [old[0], old[3], old[4]]
+
+
+def test_what_serves_in_the_place_of_a_damaged_snapshot_is_needed(tmp_path: Path) -> None:
+    catalog = Catalog.open(tmp_path / "catalog.db")
+    first, second, shown = (
+        catalog.publish(MAIN, commit(n), snapshot(n), n).snapshot.generation for n in range(1, 4)
+    )
+    assert catalog.unneeded(keep=0) == [second, first]
+    assert catalog.unneeded(keep=0, damaged=[shown]) == [first]
+
+
+def test_a_commit_has_all_its_publications_newest_first(tmp_path: Path) -> None:
+    catalog = Catalog.open(tmp_path / "catalog.db")
+    first = catalog.publish(MAIN, commit(1), snapshot(1), 1.0)
+    catalog.publish(MAIN, commit(2), snapshot(2), 2.0)
+    second = catalog.publish(LINKED, commit(1), snapshot(1, State.BUILDING), 3.0)
+    assert catalog.at_commit(commit(1)) == [second, first]
+    assert catalog.at_commit(commit(3)) == []
 
 
 def test_live_names_what_kept_snapshots_need(tmp_path: Path) -> None:
     catalog = Catalog.open(tmp_path / "catalog.db")
     catalog.publish(MAIN, commit(1), snapshot(1), 1.0)
     catalog.publish(MAIN, commit(2), snapshot(2), 2.0)
-    catalog.retire(keep=0)
+    catalog.retire(catalog.unneeded(keep=0))
     assert catalog.live() == ({"lexical/2", "listing/2", "dense/2"}, {ListingId(2)})
 
 

@@ -11,7 +11,10 @@ import pytest
 from gitrepo import Repo
 from nibd.daemon.reading import Reading
 from nibd.daemon.views import RepositoryViews
+from nibd.ipc.children import ChildDied
 from nibd.query import lexical, symbols
+from nibd.stores.collection import collect, removable
+from nibd.stores.snapshot import Generation, Publication
 from nibd.stores.types import CheckoutId, ProfileId, View
 from views import MAIN, Views, quick_folder
 
@@ -63,19 +66,61 @@ def test_a_request_ends_on_the_files_it_began_with(folder: Path, repo: Repo) -> 
     made.close()
 
 
-def test_what_is_read_is_pinned_until_it_was_read(folder: Path, repo: Repo) -> None:
+def two_commits(folder: Path, repo: Repo) -> tuple[Views, Publication]:
+    """Two published commits, and the first one's publication, which nothing needs."""
     made = Views(folder, repo)
-    generation = made.repair().snapshot.generation
+    made.repair()
+    first = made.stores.catalog.current(MAIN)
+    assert first is not None
+    repo.write("a.py", "def gamma():\n    pass\n")
+    repo.commit("two")
+    made.repair()
+    return made, first
+
+
+def remove(made: Views, condemned: list[Generation]) -> None:
+    collect(made.stores, condemned, deep=True)
+
+
+def test_what_is_read_is_left_by_a_collection_until_it_was_read(folder: Path, repo: Repo) -> None:
+    made, first = two_commits(folder, repo)
+    unneeded = removable(made.stores, keep=0).unneeded
+    assert first.snapshot.generation in unneeded
     views = RepositoryViews(made.stores.folder)
-    with views.reading(MAIN, STRUCTURE) as outer, views.reading(MAIN, STRUCTURE):
+    with views.reading(MAIN, STRUCTURE, first.commit) as outer, views.reading(MAIN, STRUCTURE, first.commit):
         assert outer is not None
-        assert views.pins() == [generation]
-        repo.write("a.py", "def gamma():\n    pass\n")
-        repo.commit("two")
-        made.repair()
-        made.collect(pinned=views.pins())
-        assert found(outer, "alpha") == ["alpha"]
-    assert views.pins() == []
+        read = outer.snapshot.generation
+        with views.condemning(unneeded) as condemned:
+            assert condemned == [generation for generation in unneeded if generation != read]
+            remove(made, condemned)
+        assert (found(outer, "alpha"), hits(outer, "alpha")) == (["alpha"], 1)
+    with views.condemning(unneeded) as condemned:
+        assert condemned == unneeded
+    made.close()
+
+
+def test_nobody_begins_to_read_what_a_collection_removes(folder: Path, repo: Repo) -> None:
+    made, first = two_commits(folder, repo)
+    views = RepositoryViews(made.stores.folder)
+    with views.condemning(removable(made.stores, keep=0).unneeded) as condemned:
+        with views.reading(MAIN, STRUCTURE, first.commit) as removed, views.reading(MAIN, STRUCTURE) as kept:
+            assert removed is None
+            assert kept is not None
+            remove(made, condemned)
+            assert (found(kept, "gamma"), hits(kept, "gamma")) == (["gamma"], 1)
+        with views.reading(MAIN, STRUCTURE, first.commit) as removed:
+            assert removed is None
+    made.close()
+
+
+def test_what_a_collection_that_failed_left_is_read_again(folder: Path, repo: Repo) -> None:
+    made, first = two_commits(folder, repo)
+    views = RepositoryViews(made.stores.folder)
+    with pytest.raises(ChildDied), views.condemning(removable(made.stores, keep=0).unneeded):
+        raise ChildDied(-9, "")
+    with views.reading(MAIN, STRUCTURE, first.commit) as reading:
+        assert reading is not None
+        assert (found(reading, "alpha"), hits(reading, "alpha")) == (["alpha"], 1)
     made.close()
 
 

@@ -29,7 +29,7 @@ from nibd.repair.git import open_source
 from nibd.repair.policy import EXTRACTOR, Policy
 from nibd.repair.progress import Progress, Reporter
 from nibd.repair.transition import Outcome, RulesCache, Target, Transition, fold, repair, repair_dense
-from nibd.stores.collection import Collected, collect
+from nibd.stores.collection import collect, removable
 from nibd.stores.dense import DenseStore
 from nibd.stores.dense_rows import members, read_rows
 from nibd.stores.embeddings import EmbeddingStore
@@ -98,6 +98,19 @@ def vector_of(text: TextId) -> bytes:
     digest = blake2b(text, digest_size=DIMENSION).digest()
     values = np.frombuffer(digest, np.uint8).astype(np.float32) - 127.5
     return np.asarray(values / np.linalg.norm(values), "<f4").tobytes()
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """`retired` and `swept` count snapshots and artifacts, `rows` what else was removed, by kind.
+
+    `damaged` says of each snapshot that was dropped for its damage what was found.
+    """
+
+    retired: int
+    swept: int
+    damaged: dict[Generation, str]
+    rows: dict[str, int]
 
 
 class Views:
@@ -176,8 +189,12 @@ class Views:
             yield transition, Target(checkout, commit, source.tree_of(commit))
 
     def collect(self, keep: int = 0, pinned: Sequence[Generation] = (), deep: bool = True) -> Collected:
-        """As the indexer's job of that name."""
-        return collect(self.stores, keep, pinned, deep)
+        """As the daemon's job of that name, while requests read `pinned`."""
+        found = removable(self.stores, keep)
+        damaged = {g: damage for g, damage in found.damaged.items() if g not in pinned}
+        unneeded = [generation for generation in found.unneeded if generation not in pinned]
+        swept, rows = collect(self.stores, [*unneeded, *damaged], deep)
+        return Collected(len(unneeded), swept, damaged, rows)
 
     def current(self, checkout: CheckoutId = MAIN) -> Snapshot:
         publication = self.stores.catalog.current(checkout)

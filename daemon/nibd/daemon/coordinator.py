@@ -442,7 +442,7 @@ class Coordinator:
                     "deep": self.statistics.is_deep_collection_due(job.repository),
                 },
             )
-        self._dropped(job, {generation: damaged[generation] for generation in damaged if generation in condemned})
+        self._dropped(job, {each: damage for each, damage in damaged.items() if each in condemned})
         return result
 
     def _awaits_vectors(self, state: CheckoutState) -> bool:

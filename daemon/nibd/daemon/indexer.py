@@ -2,12 +2,16 @@
 
 It does one job at a time, at low priority, and may be killed at any instant: what it published stays,
 what it derived is found by the next one, and what it had begun is swept away. Jobs are cancelled at
-safe points. Its methods, each with the `Job` parameters below:
+safe points. Its methods with the `Job` parameters below:
 
 - `repair`   publish the commit's tree for the checkout
 - `dense`    publish what can be had by now of the dense view of the tree that the checkout shows
 - `fold`     build that tree's lexical generation anew, without the dead documents of its history
-- `collect`  drop snapshots that nothing needs or that are damaged, and what only they used
+
+And two for a collection, between which the daemon sees to it that nobody reads what is to go:
+
+- `removable` the snapshots that nothing needs or that are damaged
+- `collect`   drop those that are given, and what only they used
 
 It loads no model and no language server.
 """
@@ -41,7 +45,7 @@ from nibd.repair.git.types import EXECUTABLE, REGULAR
 from nibd.repair.policy import EXTRACTOR, Policy
 from nibd.repair.progress import Interrupted, Progress, Reporter
 from nibd.repair.transition import Outcome, RulesCache, Target, Transition, fold, repair, repair_dense
-from nibd.stores.collection import collect
+from nibd.stores.collection import collect, removable
 from nibd.stores.embeddings import EmbeddingStore
 from nibd.stores.errors import CorruptStore, StoreError
 from nibd.stores.repository import RepositoryFolder, RepositoryStores
@@ -92,6 +96,8 @@ class Indexer:
         match request.method:
             case "repair" | "dense" | "fold":
                 return self.repair(Job(**request.params), request)
+            case "removable":
+                return self._removable(request.params)
             case "collect":
                 return self._collect(request.params)
             case method:
@@ -139,20 +145,23 @@ class Indexer:
             self._stores.popitem(last=False)[1].close()
         return stores
 
-    def _collect(self, params: dict[str, Any]) -> Json:
-        """See `nibd.stores.collection`. `damaged` gives the generations that were dropped, and why."""
-        folder = RepositoryFolder(Path(params["folder"]))
-        if not folder.catalog.exists():
-            return {"retired": 0, "swept": 0}
+    def _removable(self, params: dict[str, Any]) -> Json:
+        """After forgetting all checkouts but `checkouts`. `damaged` gives generations, and what is wrong."""
+        if not RepositoryFolder(Path(params["folder"])).catalog.exists():
+            return {"unneeded": [], "damaged": []}
         stores = self._open(params["folder"])
         for checkout in stores.catalog.checkouts() - set(params["checkouts"]):
             stores.catalog.forget(checkout)
-        found = collect(
-            stores, params["keep"], [Generation(g) for g in params["pinned"]], deep=params["deep"]
-        )
-        result: dict[str, Any] = {"retired": found.retired, "swept": found.swept, **found.rows}
-        if found.damaged:
-            result["damaged"] = [[generation, damage] for generation, damage in found.damaged.items()]
+        found = removable(stores, params["keep"])
+        return {"unneeded": [*found.unneeded], "damaged": [list(each) for each in found.damaged.items()]}
+
+    def _collect(self, params: dict[str, Any]) -> Json:
+        if not RepositoryFolder(Path(params["folder"])).catalog.exists():
+            return {"removed": 0, "swept": 0}
+        stores = self._open(params["folder"])
+        removed = [Generation(generation) for generation in params["remove"]]
+        swept, rows = collect(stores, removed, deep=params["deep"])
+        result = {"removed": len(removed), "swept": swept, **rows}
         if params["deep"]:
             result["vectors"] = _trim_embeddings(Path(params["embeddings"]))
         return result

@@ -1,8 +1,11 @@
 """A repository's published views, for reading: which publication answers, and what is pinned.
 
-A request *pins* the snapshot it reads, so that collection leaves it alone. Opening is cheap and what
-was opened is kept for the next request: a generation that is served never changes. Each request looks
-whether the files that are open are still those of the folder.
+A request *pins* the snapshot it reads, and a collection *condemns* the snapshots that it is about to
+remove. Both happen under one lock, and what is pinned is not condemned, nor the other way round: so
+nobody ever reads what is being removed, however long a collection takes.
+
+Opening is cheap and what was opened is kept for the next request: a generation that is served never
+changes. Each request looks whether the files that are open are still those of the folder.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ class RepositoryViews:
         self._lock = threading.Lock()
         self._stores: OpenStores | None = None
         self._pins: Counter[Generation] = Counter()
+        self._condemned: frozenset[Generation] = frozenset()
         self.unreadable: str | None = None
         """Why the catalog cannot be read, if it cannot: then nothing is published, and it is made anew."""
 
@@ -49,12 +53,11 @@ class RepositoryViews:
 
         Vectors of another profile than `dense_profile` serve nothing: a query's vector has no meaning
         among them.
-
-        Pinned before anything can be collected: a collection is told the pins under the same lock.
         """
         with self._lock:
             stores, found = self._choose(checkout, commit)
-            publication = next((p for p in found if serves(p, needed, dense_profile)), None)
+            left = (p for p in found if p.snapshot.generation not in self._condemned)
+            publication = next((p for p in left if serves(p, needed, dense_profile)), None)
             if stores and publication:
                 stores.hold()
                 self._pins[publication.snapshot.generation] += 1
@@ -69,9 +72,20 @@ class RepositoryViews:
                 self._pins += Counter()  # drops what is no longer held
             stores.release()
 
-    def pins(self) -> list[Generation]:
+    @contextmanager
+    def condemning(self, generations: Iterable[Generation]) -> Iterator[list[Generation]]:
+        """Those of `generations` that nobody reads, which nobody can begin to read in this context.
+
+        For one collection at a time.
+        """
         with self._lock:
-            return list(self._pins)
+            condemned = [generation for generation in generations if generation not in self._pins]
+            self._condemned = frozenset(condemned)
+        try:
+            yield condemned
+        finally:
+            with self._lock:
+                self._condemned = frozenset()
 
     def close(self) -> None:
         with self._lock:
@@ -131,5 +145,4 @@ def _candidates(
 ) -> list[Publication]:
     if commit is None:
         return catalog.publications(checkout, limit)
-    found = catalog.at_commit(commit)
-    return [found] if found else []
+    return catalog.at_commit(commit, limit)

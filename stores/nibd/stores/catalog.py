@@ -91,10 +91,10 @@ class Catalog:
         sql = f"{_PUBLICATIONS} WHERE checkout = ? ORDER BY id DESC LIMIT ?"
         return [_publication(row) for row in self._db.rows(sql, (checkout, limit))]
 
-    def at_commit(self, commit: CommitId) -> Publication | None:
-        """The newest publication of any checkout at `commit`."""
-        row = self._db.row(f'{_PUBLICATIONS} WHERE "commit" = ? ORDER BY id DESC LIMIT 1', (commit,))
-        return _publication(row) if row else None
+    def at_commit(self, commit: CommitId, limit: int = 100) -> list[Publication]:
+        """The publications of any checkout at `commit`, newest first."""
+        sql = f'{_PUBLICATIONS} WHERE "commit" = ? ORDER BY id DESC LIMIT ?'
+        return [_publication(row) for row in self._db.rows(sql, (commit, limit))]
 
     def newest(self) -> Publication | None:
         """The newest publication of any checkout: the nearest base when a checkout has none."""
@@ -119,35 +119,32 @@ class Catalog:
         return {CheckoutId(row[0]) for row in self._db.rows("SELECT DISTINCT checkout FROM publication")}
 
     def forget(self, checkout: CheckoutId) -> None:
-        """Drop the publications of a checkout that is gone; `retire` then frees its snapshots."""
+        """Drop the publications of a checkout that is gone; nothing needs its snapshots then."""
         with self._db.transaction() as db:
             db.execute("DELETE FROM publication WHERE checkout = ?", (checkout,))
 
-    def retire(self, keep: int, pinned: Collection[Generation] = ()) -> list[Generation]:
-        """Drop the snapshots that nothing needs; give their generations.
+    def unneeded(self, keep: int, damaged: Collection[Generation] = ()) -> list[Generation]:
+        """The snapshots that nothing needs (but those that are `damaged`), newest first.
 
-        Kept are, for each checkout, its current one and for each view the newest that serves it
-        (an older snapshot keeps answering until the view is repaired), those that a request
-        pins, and the `keep` newest others, for the way back to a branch.
+        Needed are, for each checkout, its current one and for each view the newest that serves it
+        (an older snapshot keeps answering until the view is repaired), and the `keep` newest others,
+        for the way back to a branch.
         """
         with self._db.transaction() as db:
-            snapshots = {s.generation: s for s in self.snapshots()}
-            needed = set(pinned) | _needed_by_checkouts(db, snapshots)
-            spare = sorted(set(snapshots) - needed, reverse=True)
-            retired = spare[keep:]
-            _drop(db, retired)
+            snapshots = {s.generation: s for s in self.snapshots() if s.generation not in damaged}
+            needed = _needed_by_checkouts(db, snapshots)
+        return sorted(set(snapshots) - needed, reverse=True)[keep:]
+
+    def retire(self, retired: Collection[Generation]) -> None:
+        """Drop snapshots, whichever checkout shows them."""
+        with self._db.transaction() as db:
+            for table in ("publication", "snapshot"):
+                db.executemany(f"DELETE FROM {table} WHERE generation = ?", [(g,) for g in retired])
             # Of a checkout that goes back and forth only the newest showing of each is of use.
             db.execute(
                 """DELETE FROM publication WHERE id NOT IN
                    (SELECT max(id) FROM publication GROUP BY checkout, generation, "commit")"""
             )
-        return retired
-
-    def drop(self, generations: Collection[Generation]) -> None:
-        """Drop snapshots that are damaged, also where a checkout shows them."""
-        if generations:
-            with self._db.transaction() as db:
-                _drop(db, generations)
 
     def live(self) -> tuple[set[str], set[ListingId]]:
         """The artifact locations and the listings that kept snapshots name."""
@@ -170,17 +167,14 @@ def _publication(row: sqlite3.Row) -> Publication:
     return Publication(CheckoutId(row["checkout"]), CommitId(row["commit"]), snapshot, row["published_at"])
 
 
-def _drop(db: sqlite3.Connection, generations: Collection[Generation]) -> None:
-    for table in ("publication", "snapshot"):
-        db.executemany(f"DELETE FROM {table} WHERE generation = ?", [(g,) for g in generations])
-
-
 def _needed_by_checkouts(
     db: sqlite3.Connection, snapshots: dict[Generation, Snapshot]
 ) -> set[Generation]:
     needed: set[Generation] = set()
     missing: dict[str, set[View]] = {}
     for checkout, generation in db.execute("SELECT checkout, generation FROM publication ORDER BY id DESC"):
+        if generation not in snapshots:
+            continue
         if checkout not in missing:
             missing[checkout] = set(View)
             needed.add(Generation(generation))

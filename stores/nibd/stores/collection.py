@@ -1,11 +1,13 @@
 """Removing what no kept snapshot needs.
 
 A snapshot whose listing is *damaged* is none that is kept: it can't be read, and nothing can be repaired
-from it. It is dropped, whichever checkout shows it, and named, so that whoever collects can have that
-checkout repaired; the rest is collected as ever. One that a request reads is left until the request is
-done (which finds the damage by itself), without holding up anything else.
+from it. It is to be dropped, whichever checkout shows it, and named, so that whoever collects can have
+that checkout repaired; the rest is collected as ever.
 
-Only for the process that writes, between two jobs.
+Two steps, so that whoever serves can come between them: `removable` says what could go, and `collect`
+removes of it what no request reads. What a request reads is left for the next collection.
+
+Only for the process that writes, between two jobs; it may not publish between the two steps.
 """
 
 from __future__ import annotations
@@ -19,36 +21,30 @@ from nibd.stores.snapshot import Generation, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
-    """`retired` and `swept` count snapshots and artifacts, `rows` what else was removed, by kind.
+class Removable:
+    """Snapshots that nothing needs, and damaged ones with what is wrong with them."""
 
-    `damaged` says of each snapshot that was dropped for its damage what was found.
-    """
-
-    retired: int
-    swept: int
+    unneeded: list[Generation]
     damaged: dict[Generation, str]
-    rows: dict[str, int]
 
 
-def collect(stores: RepositoryStores, keep: int, pinned: Collection[Generation], deep: bool) -> Collected:
-    """Retire snapshots (see `Catalog.retire`) and remove what only they used.
+def removable(stores: RepositoryStores, keep: int) -> Removable:
+    """`keep` as in `Catalog.unneeded`. What serves in the place of a damaged snapshot is needed."""
+    found = {snapshot.generation: _damage(stores, snapshot) for snapshot in stores.catalog.snapshots()}
+    damaged = {generation: damage for generation, damage in found.items() if damage}
+    return Removable(stores.catalog.unneeded(keep, damaged), damaged)
+
+
+def collect(
+    stores: RepositoryStores, removed: Collection[Generation], deep: bool
+) -> tuple[int, dict[str, int]]:
+    """Drop snapshots and remove what only they used: how many artifacts, and how many rows by kind.
 
     `deep` also removes the rows that no kept snapshot uses, which takes a pass over all of them.
     """
-    # Before anything retires: what serves in the place of a damaged one has to be kept.
-    damaged = _damaged(stores)
-    dropped = {generation: found for generation, found in damaged.items() if generation not in pinned}
-    stores.catalog.drop(dropped)
-    retired = stores.catalog.retire(keep, pinned)
+    stores.catalog.retire(removed)
     swept = sweep(stores.folder, stores.catalog)
-    rows = _collect_rows(stores, damaged) if deep else {}
-    return Collected(len(retired), len(swept), dropped, rows)
-
-
-def _damaged(stores: RepositoryStores) -> dict[Generation, str]:
-    found = {snapshot.generation: _damage(stores, snapshot) for snapshot in stores.catalog.snapshots()}
-    return {generation: damage for generation, damage in found.items() if damage}
+    return len(swept), _collect_rows(stores) if deep else {}
 
 
 def _damage(stores: RepositoryStores, snapshot: Snapshot) -> str | None:
@@ -59,8 +55,8 @@ def _damage(stores: RepositoryStores, snapshot: Snapshot) -> str | None:
     return None
 
 
-def _collect_rows(stores: RepositoryStores, damaged: Collection[Generation]) -> dict[str, int]:
-    kept = [snapshot for snapshot in stores.catalog.snapshots() if snapshot.generation not in damaged]
+def _collect_rows(stores: RepositoryStores) -> dict[str, int]:
+    kept = [snapshot for snapshot in stores.catalog.snapshots() if not _damage(stores, snapshot)]
     removed = stores.structure.collect({snapshot.listing for snapshot in kept})
     keys = stores.structure.keys()
     dead = [key for key in stores.facts.keys() if key not in keys]  # noqa: SIM118 - not a dict
