@@ -1,0 +1,92 @@
+"""Relations as types: sites, what they refer to, and what is kept of one file.
+
+A *site* is an identifier in a file's text. A *relation* is the set of targets that a language server gives
+for it at one tree. Targets name symbols, never lines or offsets into a file: so the relations of a file
+stay what they are when text moves around what they point at, and two trees can share them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from nibd.stores.types import BlobId, RepoPath
+
+
+class RelationKind(StrEnum):
+    """What a site does with what it refers to, as syntax tells it."""
+
+    DEFINITION = "definition"
+    """The name of what is declared here: of a unit, a parameter, a variable where it first gets its value."""
+    CALL = "call"
+    TYPE = "type"
+    IMPORT = "import"
+    INHERIT = "inherit"
+    READ = "read"
+    WRITE = "write"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """An identifier that may refer to a symbol. Offsets are into the file's *text* (`nibd.repair.text`).
+
+    `unit` is the ordinal, in the facts of the same text, of the innermost source unit around it.
+    """
+
+    start_byte: int
+    end_byte: int
+    kind: RelationKind
+    unit: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Target:
+    """What a site refers to.
+
+    Within the repository `path` is set and `package` empty: the `nth` occurrence (from 0) of the identifier
+    `name` in the own text of the `ordinal`-th unit (from 0) called `qualified` in that file. The file itself
+    is the unit called `""`; an empty `name` means the unit as a whole (a module, a file).
+    Elsewhere `package` is set (a distribution, module or standard library) and `path` is relative to it;
+    `qualified`, `ordinal` and `nth` are then empty: other versions of a package move its lines.
+    """
+
+    package: str
+    path: RepoPath
+    qualified: str
+    ordinal: int
+    name: str
+    nth: int
+
+    @property
+    def is_external(self) -> bool:
+        return bool(self.package)
+
+    @property
+    def symbol(self) -> tuple[RepoPath, str, int]:
+        """The unit that holds it."""
+        return (self.path, self.qualified, self.ordinal)
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """`targets` are sorted and distinct; none means that the server knows of none. `None`: not known.
+
+    Unknown is not empty: a server that timed out or crashed has said nothing.
+    """
+
+    site: Site
+    targets: tuple[Target, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileRelations:
+    """All relations of one file at some tree, in the order of its text."""
+
+    path: RepoPath
+    blob: BlobId
+    language: str
+    relations: tuple[Relation, ...]
+
+    @property
+    def unknown(self) -> int:
+        return sum(relation.targets is None for relation in self.relations)
