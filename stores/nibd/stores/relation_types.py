@@ -30,11 +30,15 @@ class RelationKind(StrEnum):
 class Site:
     """An identifier that may refer to a symbol. Offsets are into the file's *text* (`nibd.repair.text`).
 
-    `unit` is the ordinal, in the facts of the same text, of the innermost source unit around it.
+    `name` is the identifier, text from `start_byte` to `end_byte`: the store finds records by it
+    (`RelationStore.naming(names, bits)`), since a name that appears or disappears in one file can change
+    what the same name refers to in others. `unit` is the ordinal, in the facts of the same text, of the
+    innermost source unit around it.
     """
 
     start_byte: int
     end_byte: int
+    name: str
     kind: RelationKind
     unit: int
 
