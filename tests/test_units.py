@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from nibd.repair.languages import CODE_LANGUAGES
-from nibd.repair.syntax import Syntax, parse, read_syntax, spec_of
+from nibd.repair.syntax import Syntax, parse, read_syntax, spec_of, units
+from nibd.repair.syntax.brackets import is_nested_deeper
 from nibd.repair.text import Text, decode
 from nibd.stores.types import Level, Skip
 
@@ -120,15 +121,82 @@ def test_units_nested_without_end_are_too_deep() -> None:
     assert read("python", source) == Skip.TOO_DEEP
 
 
-def test_parsing_beyond_its_bound_is_a_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+DEEP = {
+    "python": b"x = " + b"not " * 6_000 + b"1\n",
+    "javascript": b"x = " + b"a => " * 40_000 + b"1;\n",
+    "typescript": b"x = a" + b".b().c()\n" * 3_000 + b";\n",
+    "tsx": b"x = " + b"<div>\n" * 6_000 + b"</div>\n" * 6_000,
+    "go": b"package a\nfunc f() {\n" + b"if a {\n} else " * 6_000 + b"{}\n}\n",
+    "rust": b"fn f() { // }\n" * 6_000 + b"}\n" * 6_000,
+    "c": b"int x = " + b"a +\n" * 6_000 + b"a;\n",
+    "cpp": b"namespace a { // }\n" * 6_000 + b"}\n" * 6_000,
+}
+
+
+@pytest.mark.parametrize("language", sorted(DEEP))
+def test_a_tree_without_end_is_too_deep_and_never_matched(
+    language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matched: list[object] = []
+    real = units.matches
+    monkeypatch.setattr(units, "matches", lambda spec, tree: matched.append(tree) or real(spec, tree))
+    assert read(language, DEEP[language]) == Skip.TOO_DEEP
+    assert matched == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("nested", ["()", "[]", "{}", "([{}])"])
+def test_brackets_without_end_are_refused_before_parsing(
+    language: str, nested: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(parse, "Parser")
+    opening, closing = nested[: len(nested) // 2], nested[len(nested) // 2 :]
+    assert read(language, f"{opening}\n".encode() * 20_000) == Skip.TOO_DEEP
+    assert read(language, (f"{opening}\n" * 20_000 + f"{closing}\n" * 20_000).encode()) == Skip.TOO_DEEP
+
+
+def test_a_sum_of_many_terms_is_not_too_deep() -> None:
+    assert isinstance(read("python", b"x = (" + b"a +\n" * 2_000 + b"a)\n"), Syntax)
+
+
+def test_an_operator_and_a_star_over_and_over_is_refused_before_python_parses_it() -> None:
+    assert read("python", b"/*\n" * 20_000) == Skip.TOO_DEEP
+    assert read("python", b"/ \\\n * # c\n" * 20_000) == Skip.TOO_DEEP
+    assert isinstance(read("python", b"f(*a, '/*', 'b/*')\n" * 2_000), Syntax)
+
+
+def test_work_beyond_its_bound_is_a_failed_parse(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parse, "MIN_PROGRESS_REPORTS", 50)
     monkeypatch.setattr(parse, "BYTES_A_REPORT", 1_000)
     assert isinstance(read("python", b"x = 1\n" * 100), Syntax)
+    assert read("python", b"x = 1\n" * 10_000) == Skip.PARSER_FAILED
+
+
+def test_processor_time_beyond_its_bound_is_a_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parse, "MAX_PARSE_SECONDS", 0.0)
     assert read("python", b"x = 1\n" * 10_000) == Skip.PARSE_TIMEOUT
 
 
+def test_brackets_that_strings_leave_open_are_closed_with_what_is_around_them() -> None:
+    assert isinstance(read("python", b"print('\\033[1m{')\n" * 3_000), Syntax)
+    assert isinstance(read("bash", b"case a in\n" + b"b) c ;;\n" * 3_000 + b"esac\n"), Syntax)
+
+
+def test_closing_brackets_hide_no_depth() -> None:
+    assert read("c", b"}" * 5_000 + b"{" * 5_000) == Skip.TOO_DEEP
+
+
+def test_brackets_are_counted_exactly() -> None:
+    for opening, closing in (b"()", b"[]", b"{}"):
+        most = bytes([opening]) * 1_000 + bytes([closing]) * 1_000
+        assert not is_nested_deeper(most * 3, 1_000)
+        assert is_nested_deeper(most + b"(" + most + b")", 1_000)
+    assert not is_nested_deeper(b"{([" * 333 + b"(" + b")" + b"])}" * 333, 1_000)
+    assert is_nested_deeper(b"{([" * 333 + b"((" + b"))" + b"])}" * 333, 1_000)
+
+
 def test_an_error_too_vast_to_search_is_a_failed_parse() -> None:
-    assert read("python", b"(" * 100_000) == Skip.PARSER_FAILED
+    assert read("python", b"x=" + b"a?a:\n" * 20_000) == Skip.PARSER_FAILED
 
 
 def test_a_character_across_the_reading_chunks_stays_whole() -> None:

@@ -87,19 +87,24 @@ def examine(source: GitSource, facts: FactStore, entry: TreeEntry) -> Examined:
         pass  # made again below, and put over the damaged row
     found = extract(data, language)
     skip = found if isinstance(found, Skip) else None
+    if skip is Skip.PARSE_TIMEOUT:
+        return Examined(_version(entry, language, skip))  # the machine's verdict, no fact: tried again
     return Examined(_version(entry, language, skip), encode(entry.blob, language, found))
 
 
 def rederive(source: GitSource, facts: FactStore, keys: Iterable[FactKey]) -> None:
     """Make the facts of blobs again, over damaged rows or where rows are missing.
 
-    Raises `CorruptFacts` when a blob itself cannot be had any more.
+    Raises `CorruptFacts` when a blob itself cannot be had any more, or this machine is too slow for it.
     """
     for blob, language in keys:
         data = source.read(blob)
         if data is None:
             raise CorruptFacts(facts.path, blob, language)
-        facts.put_many([(blob, language, extract(data, language))])
+        found = extract(data, language)
+        if found == Skip.PARSE_TIMEOUT:
+            raise CorruptFacts(facts.path, blob, language)
+        facts.put_many([(blob, language, found)])
 
 
 def _version(entry: TreeEntry, language: str, skip: Skip | None) -> FileVersion:

@@ -7,8 +7,8 @@ In code the own texts partition the file, so its terms are their sum. Windows ov
 file's terms are counted once over, and the file's own text is empty.
 
 A pure function: it reads no clock, path or setting, and the same bytes give the same facts in every
-process. (The one exception is the parser's bound on processor time, far above what its bound on
-work lets through.)
+process. The one exception is `Skip.PARSE_TIMEOUT`, the verdict of the net under the parser's bounds: it
+depends on the machine, and is not to be kept as a fact.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from nibd.stores.types import Facts, Skip, TextId, Unit, UnitTerms
 
 EXTRACTOR_VERSION = "+".join(
     (
-        "units-1",
+        "units-2",
         f"grammars-{version('tree-sitter-language-pack')}",
         f"tree-sitter-{version('tree-sitter')}",
         f"terms-{TERMS_VERSION}",

@@ -101,5 +101,5 @@ SPEC = Spec(
     """,
     naming=_naming,
     blanking=_blanking,
-    at_most=((b"${", 1_000),),
+    at_most=((re.compile(rb"\$\{"), 1_000),),
 )

@@ -29,6 +29,7 @@ text. Decide on text in `naming`, which may answer `None`: no unit, and in `modu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -83,15 +84,16 @@ def as_written(texts: Mapping[str, str]) -> Sequence[str]:
 class Spec:
     """One language. `grammar` is its name in tree-sitter-language-pack.
 
-    `at_most` says how often a text may occur, for a grammar whose scanner aborts the process when
-    what the text opens is nested too deeply. A file with more of it is `too_deep`.
+    `at_most` says how often a text may occur, for a grammar that aborts the process, or takes memory that
+    grows with the square of it, when what the text opens is nested too deeply. A file with more of it is
+    `too_deep`.
     """
 
     grammar: str
     query: str
     naming: NamingRule
     modules: ModulesRule = as_written
-    at_most: tuple[tuple[bytes, int], ...] = ()
+    at_most: tuple[tuple[re.Pattern[bytes], int], ...] = ()
     blanking: Blanking | None = None
     fallback: Blanking | None = None
     """Done after `blanking` when much of a text doesn't parse without it."""
