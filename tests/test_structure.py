@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import pytest
 
 from lexical_corpus import LANGUAGE, MadeFile, facts_of, made_file
 from nibd.stores.bitmap import Bitmap
-from nibd.stores.errors import CorruptStore, StoreError
+from nibd.stores.errors import CorruptStore, CorruptStructure, StoreError
 from nibd.stores.structure import FileRow, ListingId, StructureStore
 from nibd.stores.types import BlobId, FileVersion, Import, Level, ProfileId, RepoPath, Skip
 
@@ -137,6 +137,43 @@ def test_counts_are_those_of_files_units_and_lines(store: StructureStore) -> Non
         "imports": 3,
     }
     assert store.counts([]) == {}
+
+
+@pytest.mark.parametrize(
+    ("damage", "read"),
+    [
+        ("UPDATE file SET blob = replace(blob, '1', '2')", "at_path"),
+        ("UPDATE file SET source = source + 1", "at_path"),
+        ("UPDATE file SET skip = 'binary'", "files"),
+        ("UPDATE file SET profile = 'other'", "under"),
+        ("UPDATE unit SET start_line = start_line + 1 WHERE ordinal = 1", "units"),
+        ("UPDATE unit SET level = 1 - level WHERE ordinal < 1", "units"),
+        ("UPDATE unit SET qualified = 'Bax.open' WHERE name = 'open'", "named"),
+        ("UPDATE unit SET qualified = 'Bax.open' WHERE name = 'open'", "name_of"),
+        ("UPDATE source SET lines = lines + 1", "name_of"),
+        ("UPDATE unit SET text_id = zeroblob(length(text_id)) WHERE ordinal = 1", "text_ids"),
+        ("UPDATE import SET module = 'mode.module'", "imports"),
+    ],
+)
+def test_a_row_that_was_changed_is_corruption_to_whoever_reads_it(
+    store: StructureStore, path: Path, damage: str, read: str
+) -> None:
+    (row,) = put(store, A)
+    listing = Bitmap.of([row])
+    readers: dict[str, Callable[[], object]] = {
+        "at_path": lambda: store.at_path(listing, A.path),
+        "files": lambda: list(store.files([row])),
+        "under": lambda: list(store.under(listing, b"")),
+        "units": lambda: store.units(version(A), row),
+        "named": lambda: store.named(listing, "open"),
+        "name_of": lambda: store.name_of(A.blob, LANGUAGE, EXTRACTOR, 1),
+        "text_ids": lambda: list(store.text_ids([row])),
+        "imports": lambda: store.imports(row),
+    }
+    assert readers[read]()
+    change(path, damage)
+    with pytest.raises(CorruptStructure, match="is damaged"):
+        readers[read]()
 
 
 def test_files_come_in_the_order_asked_and_a_missing_one_is_corruption(

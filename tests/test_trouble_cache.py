@@ -235,10 +235,10 @@ def test_a_full_disk_under_state_stops_neither_git_nor_the_daemon(repo: Repo) ->
         settled(daemon, repo.path)
 
 
-def other_name(folder: Path) -> None:
-    """A row that SQLite takes for good."""
+def lost_row(folder: Path) -> None:
+    """SQLite takes it for good, and no checksum is left to tell of it."""
     with sqlite3.connect(folder / "structure.db") as database:
-        database.execute("UPDATE unit SET qualified = 'other' WHERE name = 'name_7'")
+        database.execute("DELETE FROM unit WHERE name = 'name_7'")
     database.close()
 
 
@@ -250,7 +250,7 @@ def flipped(folder: Path) -> None:
     path.write_bytes(data)
 
 
-@pytest.mark.parametrize("damage", [other_name, flipped])
+@pytest.mark.parametrize("damage", [lost_row, flipped])
 def test_what_only_verify_can_find_is_made_anew(repo: Repo, damage: Callable[[Path], None]) -> None:
     configure(NO_DENSE)
     with running() as daemon:
@@ -262,6 +262,24 @@ def test_what_only_verify_can_find_is_made_anew(repo: Repo, damage: Callable[[Pa
         assert not verified(daemon, repo)
         wait_until(lambda: verified(daemon, repo), 60, "equality with a rebuild")
         assert right(daemon, repo)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["UPDATE unit SET qualified = 'other' WHERE name = 'name_7'", "UPDATE source SET lines = lines + 1"],
+)
+def test_a_search_that_meets_a_damaged_row_is_refused_and_all_is_made_anew(repo: Repo, damage: str) -> None:
+    """The lexical view alone would not do: its hits get their names from structure.db."""
+    configure(NO_DENSE)
+    with running() as daemon:
+        added = daemon.add(repo.path)
+        daemon.published(repo.path)
+        structure = daemon.cache / "repositories" / added["repository"] / "structure.db"
+        with closing(sqlite3.connect(structure)) as database:
+            assert database.execute(damage).rowcount
+            database.commit()
+        assert names(daemon, repo.path, "name_7") is None
+        recovers(daemon, repo)
 
 
 def test_a_collection_that_meets_a_damaged_snapshot_goes_on_names_it_and_has_it_made_again(

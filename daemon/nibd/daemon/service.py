@@ -30,7 +30,7 @@ from nibd.ipc.handlers import Handler, Method, RequestContext
 from nibd.ipc.messages import PROTOCOL_VERSION, ErrorCode, Json, JsonObject, RpcError
 from nibd.query.hits import Hit
 from nibd.repair.git import GitError, discover, open_source
-from nibd.stores.errors import CorruptStore, StoreError
+from nibd.stores.errors import CorruptStore, CorruptStructure, StoreError
 from nibd.stores.snapshot import Publication
 from nibd.stores.types import CommitId, RepoPath, Skip, State, View
 
@@ -310,7 +310,8 @@ class Service:
     def _damage(self, state: CheckoutState, needed: frozenset[View], error: StoreError) -> RpcError:
         """What cannot be read is built again; until then it is not served."""
         if isinstance(error, CorruptStore):
-            for view in needed:
+            # A search reads structure.db too, and to build the lexical view again would not mend that.
+            for view in NEEDS_STRUCTURE if isinstance(error, CorruptStructure) else needed:
                 self._coordinator.damaged(state, view, str(error))
         else:
             self._coordinator.compare_all()

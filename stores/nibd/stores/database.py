@@ -13,7 +13,7 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -36,15 +36,18 @@ commits but never corrupts; for what can be computed again."""
 class Connection:
     """A SQLite connection that several threads may share."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+    def __init__(
+        self, path: Path, connection: sqlite3.Connection, corrupt: type[CorruptStore] = CorruptStore
+    ) -> None:
         self.path = path
+        self._corrupt = corrupt
         self._connection = connection
         self._lock = threading.RLock()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Write inside one transaction: all of it is kept, or nothing."""
-        with self._lock, _translated(self.path):
+        with self._lock, self._translated():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -54,11 +57,11 @@ class Connection:
                 raise
 
     def rows(self, sql: str, parameters: tuple[object, ...] = ()) -> list[sqlite3.Row]:
-        with self._lock, _translated(self.path):
+        with self._lock, self._translated():
             return self._connection.execute(sql, parameters).fetchall()
 
     def row(self, sql: str, parameters: tuple[object, ...] = ()) -> sqlite3.Row | None:
-        with self._lock, _translated(self.path):
+        with self._lock, self._translated():
             found: sqlite3.Row | None = self._connection.execute(sql, parameters).fetchone()
             return found
 
@@ -71,10 +74,21 @@ class Connection:
         with self._lock:
             self._connection.close()
 
+    def _translated(self) -> AbstractContextManager[None]:
+        return _translated(self.path, self._corrupt)
 
-def open_database(path: Path, migrations: Migrations, durability: Durability = "NORMAL") -> Connection:
-    """Open `path` for writing, creating it and bringing its schema up to date."""
-    with _translated(path):
+
+def open_database(
+    path: Path,
+    migrations: Migrations,
+    durability: Durability = "NORMAL",
+    corrupt: type[CorruptStore] = CorruptStore,
+) -> Connection:
+    """Open `path` for writing, creating it and bringing its schema up to date.
+
+    `corrupt` is raised when SQLite finds the file damaged, now or later.
+    """
+    with _translated(path, corrupt):
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = _connect(path)
         connection.execute("PRAGMA journal_mode = WAL")
@@ -85,27 +99,27 @@ def open_database(path: Path, migrations: Migrations, durability: Durability = "
             connection.execute("BEGIN IMMEDIATE")
             migrations.apply(database)
             connection.commit()
-        return Connection(path, connection)
+        return Connection(path, connection, corrupt)
 
 
-def open_reader(path: Path) -> Connection:
+def open_reader(path: Path, corrupt: type[CorruptStore] = CorruptStore) -> Connection:
     """Open an existing file that another process writes; nothing is created.
 
     Raises `StoreError` when there is none, or none with a schema yet.
     """
-    if not is_made(path):
+    if not is_made(path, corrupt):
         raise StoreError(f"{path} does not exist; it is made by the next build")
-    with _translated(path):
+    with _translated(path, corrupt):
         connection = _connect(path)
         connection.execute("PRAGMA query_only = ON")
-        return Connection(path, connection)
+        return Connection(path, connection, corrupt)
 
 
-def is_made(path: Path) -> bool:
+def is_made(path: Path, corrupt: type[CorruptStore] = CorruptStore) -> bool:
     """Whether there is a file with a schema: one that is just being made, or whose maker died, has none."""
     if not path.exists():
         return False
-    with _translated(path), closing(_connect(path)) as connection:
+    with _translated(path, corrupt), closing(_connect(path)) as connection:
         return connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
 
 
@@ -118,14 +132,14 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 @contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def _translated(path: Path, corrupt: type[CorruptStore]) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
         # The extended code's low byte is the plain one; some errors of the module itself have none.
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         damaged = code in DAMAGED or str(error).startswith(UNDECODABLE)
-        kind = CorruptStore if damaged else StoreError
+        kind = corrupt if damaged else StoreError
         raise kind(f"{path}: {error}{_disk_full(path) if code == sqlite3.SQLITE_IOERR else ''}") from error
 
 

@@ -1,8 +1,9 @@
 """The errors of nibd.stores.
 
-StoreError            a store cannot be opened, read or written; the message names the file
-└── CorruptStore      what is stored is not what was written: mark it, report it, rebuild it
-    └── CorruptFacts  of one blob, named in the error: compute them again and put them over it
+StoreError                a store cannot be opened, read or written; the message names the file
+└── CorruptStore          what is stored is not what was written: mark it, report it, rebuild it
+    ├── CorruptStructure  structure.db, on which every view stands: rebuild all of them
+    └── CorruptFacts      of one blob, named in the error: compute them again and put them over it
 """
 
 from __future__ import annotations
@@ -16,6 +17,10 @@ class StoreError(Exception):
 
 class CorruptStore(StoreError):  # noqa: N818 - the name says what it is, as the glossary does
     """What is stored is not what was written. Never served on; the caller rebuilds it."""
+
+
+class CorruptStructure(CorruptStore):
+    """structure.db is not what was written."""
 
 
 class CorruptFacts(CorruptStore):

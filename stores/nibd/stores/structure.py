@@ -9,6 +9,10 @@ listing   which file rows a tree holds, as a bitmap; a commit's listing is its p
 
 A listing is the base of every view: the difference of two listings is what a view has to repair.
 Only collection removes rows, and only those that no listing holds.
+
+Each row has a checksum, which is looked at whenever the row is read; `CorruptStructure` is raised for one
+that is not as it was written. Not so for the numbers of `counts`, and the yes or no of `holds_text` and
+`without_source`: they read a column or two of very many rows.
 """
 
 from __future__ import annotations
@@ -18,13 +22,13 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NewType
+from typing import Any, NewType
 
 from sqlite_utils import Database, Migrations
 
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.database import Connection, open_database, open_reader
-from nibd.stores.errors import CorruptStore
+from nibd.stores.errors import CorruptStructure
 from nibd.stores.types import BlobId, Facts, FileVersion, Import, Level, ProfileId, RepoPath, Skip, TextId
 
 FileRow = NewType("FileRow", int)
@@ -35,20 +39,21 @@ migrations = Migrations("nibd.structure")
 
 SCHEMA = (
     """CREATE TABLE source (id INTEGER PRIMARY KEY, blob TEXT NOT NULL, language TEXT NOT NULL,
-        extractor TEXT NOT NULL, lines INTEGER NOT NULL, UNIQUE (blob, language, extractor))""",
+        extractor TEXT NOT NULL, lines INTEGER NOT NULL, checksum INTEGER NOT NULL,
+        UNIQUE (blob, language, extractor))""",
     """CREATE TABLE unit (source INTEGER NOT NULL, ordinal INTEGER NOT NULL, level INTEGER NOT NULL,
         kind TEXT NOT NULL, name TEXT NOT NULL, qualified TEXT NOT NULL, start_line INTEGER NOT NULL,
-        end_line INTEGER NOT NULL, parent INTEGER, text_id BLOB,
+        end_line INTEGER NOT NULL, parent INTEGER, text_id BLOB, checksum INTEGER NOT NULL,
         PRIMARY KEY (source, ordinal)) WITHOUT ROWID""",
     # People type names in any case; all else compares byte by byte.
     "CREATE INDEX unit_by_name ON unit (name COLLATE NOCASE)",
     "CREATE INDEX unit_by_text ON unit (text_id)",
     """CREATE TABLE import (source INTEGER NOT NULL, ordinal INTEGER NOT NULL, module TEXT NOT NULL,
-        start_line INTEGER NOT NULL, end_line INTEGER NOT NULL,
+        start_line INTEGER NOT NULL, end_line INTEGER NOT NULL, checksum INTEGER NOT NULL,
         PRIMARY KEY (source, ordinal)) WITHOUT ROWID""",
     """CREATE TABLE file (id INTEGER PRIMARY KEY, path BLOB NOT NULL, blob TEXT NOT NULL,
         mode INTEGER NOT NULL, language TEXT NOT NULL, skip TEXT NOT NULL, profile TEXT NOT NULL,
-        source INTEGER, UNIQUE (path, blob, mode, language, skip, profile))""",
+        source INTEGER, checksum INTEGER NOT NULL, UNIQUE (path, blob, mode, language, skip, profile))""",
     "CREATE INDEX file_by_source ON file (source)",
     "CREATE INDEX file_by_skip ON file (skip) WHERE skip = 'missing_object'",
     # AUTOINCREMENT: who remembers a listing by its number never finds another under it.
@@ -92,11 +97,11 @@ class StructureStore:
     @staticmethod
     def open(path: Path) -> StructureStore:
         """For the one process that writes it. What is committed is on disk: snapshots name it."""
-        return StructureStore(open_database(path, migrations, durability="FULL"))
+        return StructureStore(open_database(path, migrations, "FULL", CorruptStructure))
 
     @staticmethod
     def open_reader(path: Path) -> StructureStore:
-        return StructureStore(open_reader(path))
+        return StructureStore(open_reader(path, CorruptStructure))
 
     def close(self) -> None:
         self._db.close()
@@ -118,7 +123,12 @@ class StructureStore:
         with self._db.transaction() as db:
             for blob, language, fact in facts:
                 _insert_source(db, blob, language, extractor, fact)
-            return [_file_row(db, file, extractor, profile) for file in files]
+            next_row = int(db.execute("SELECT coalesce(max(id), 0) + 1 FROM file").fetchone()[0])
+            rows = []
+            for file in files:
+                rows.append(_file_row(db, file, extractor, profile, next_row))
+                next_row = max(next_row, rows[-1] + 1)
+            return rows
 
     def without_source(self, files: Iterable[FileVersion], extractor: str) -> set[tuple[BlobId, str]]:
         """Which blobs (with their language) of `files` have units that are not stored yet."""
@@ -126,11 +136,7 @@ class StructureStore:
         return {
             (blob, language)
             for blob, language in wanted
-            if self._db.row(
-                "SELECT 1 FROM source WHERE blob = ? AND language = ? AND extractor = ?",
-                (blob, language, extractor),
-            )
-            is None
+            if self._db.row(_FIND_SOURCE, (blob, language, extractor)) is None
         }
 
     def add_listing(self, bits: Bitmap) -> ListingId:
@@ -145,19 +151,19 @@ class StructureStore:
     def listing(self, listing: ListingId) -> Bitmap:
         row = self._db.row("SELECT bits, checksum FROM listing WHERE id = ?", (listing,))
         if row is None or zlib.crc32(row["bits"]) != row["checksum"]:
-            raise CorruptStore(f"{self._db.path}: listing {listing} is {'damaged' if row else 'missing'}")
+            raise CorruptStructure(f"{self._db.path}: listing {listing} is {'damaged' if row else 'missing'}")
         return Bitmap(row["bits"])
 
     def known(self, path: RepoPath, blob: BlobId, mode: int, profile: ProfileId) -> list[FileVersion]:
         """What was made of this content at this path before."""
         sql = f"SELECT {_FILE} FROM file WHERE path = ? AND blob = ? AND mode = ? AND profile = ?"
-        return [_file(row) for row in self._db.rows(sql, (path, blob, mode, profile))]
+        return [self._file(row) for row in self._db.rows(sql, (path, blob, mode, profile))]
 
     def at_path(self, listing: Bitmap, path: RepoPath) -> tuple[FileRow, FileVersion] | None:
         """The file that the tree of `listing` has at `path`."""
         for row in self._db.rows(f"SELECT {_FILE} FROM file WHERE path = ?", (path,)):
             if row["id"] in listing:
-                return FileRow(row["id"]), _file(row)
+                return FileRow(row["id"]), self._file(row)
         return None
 
     def files(self, rows: Iterable[int]) -> Iterator[tuple[FileRow, FileVersion]]:
@@ -165,11 +171,11 @@ class StructureStore:
         for batch in _batches(rows, 500):
             marks = ",".join("?" * len(batch))
             found = {
-                row["id"]: _file(row)
+                row["id"]: self._file(row)
                 for row in self._db.rows(f"SELECT {_FILE} FROM file WHERE id IN ({marks})", tuple(batch))
             }
             if len(found) != len(batch):
-                raise CorruptStore(f"{self._db.path}: {len(batch) - len(found)} listed files are missing")
+                raise CorruptStructure(f"{self._db.path}: {len(batch) - len(found)} listed files are missing")
             yield from ((FileRow(row), found[row]) for row in batch)
 
     def under(self, listing: Bitmap, prefix: bytes) -> Iterator[tuple[FileRow, FileVersion]]:
@@ -178,34 +184,36 @@ class StructureStore:
             after = prefix[:-1] + b"0"  # the byte after "/"
             sql = f"SELECT {_FILE} FROM file WHERE path >= ? AND path < ?"
             rows = self._db.rows(sql, (prefix, after))
-            yield from ((FileRow(row["id"]), _file(row)) for row in rows if row["id"] in listing)
+            yield from ((FileRow(row["id"]), self._file(row)) for row in rows if row["id"] in listing)
         else:
             yield from self.files(listing)
 
     def skipped(self, listing: Bitmap, skip: Skip) -> Iterator[tuple[FileRow, FileVersion]]:
         """The tree's files that were skipped for this reason."""
         rows = self._db.rows(f"SELECT {_FILE} FROM file WHERE skip = '{skip.value}'")
-        yield from ((FileRow(row["id"]), _file(row)) for row in rows if row["id"] in listing)
+        yield from ((FileRow(row["id"]), self._file(row)) for row in rows if row["id"] in listing)
 
     def units(self, file: FileVersion, row: FileRow) -> list[StoredUnit]:
         """The units of one file, in document order."""
         sql = f"""SELECT {_UNIT} FROM unit JOIN file f ON f.source = unit.source
                   WHERE f.id = ? ORDER BY ordinal"""
-        return [_unit(found, file) for found in self._db.rows(sql, (row,))]
+        return [self._unit(found, file) for found in self._db.rows(sql, (row,))]
 
     def name_of(self, blob: BlobId, language: str, extractor: str, ordinal: int) -> tuple[str, Level]:
         """The qualified name and the level of one unit."""
-        sql = """SELECT qualified, level FROM unit JOIN source s ON s.id = unit.source
-                 WHERE blob = ? AND language = ? AND extractor = ? AND ordinal = ?"""
+        sql = f"""SELECT {_UNIT}, {_SOURCE} FROM unit JOIN source s ON s.id = unit.source
+                  WHERE s.blob = ? AND s.language = ? AND s.extractor = ? AND ordinal = ?"""
         row = self._db.row(sql, (blob, language, extractor, ordinal))
         if row is None:
-            raise CorruptStore(f"{self._db.path}: unit {ordinal} of {blob} is missing")
-        return row[0], Level(row[1])
+            raise CorruptStructure(f"{self._db.path}: unit {ordinal} of {blob} is missing")
+        self._checked(row[: len(_UNIT_COLUMNS)], "unit")
+        self._checked(row[len(_UNIT_COLUMNS) :], "source")
+        return row["qualified"], Level(row["level"])
 
     def imports(self, row: FileRow) -> list[Import]:
-        sql = """SELECT module, start_line, end_line FROM import i JOIN file f ON f.source = i.source
-                 WHERE f.id = ? ORDER BY ordinal"""
-        return [Import(*found) for found in self._db.rows(sql, (row,))]
+        sql = """SELECT i.source, ordinal, module, start_line, end_line, i.checksum
+                 FROM import i JOIN file f ON f.source = i.source WHERE f.id = ? ORDER BY ordinal"""
+        return [Import(*self._checked(found, "import")[2:]) for found in self._db.rows(sql, (row,))]
 
     def named(self, listing: Bitmap, name: str) -> list[StoredUnit]:
         """The tree's units called `name` (last component only), in any case, by address."""
@@ -224,9 +232,11 @@ class StructureStore:
         """The texts to embed of these files, each as often as it occurs."""
         for batch in _batches(rows, 500):
             marks = ",".join("?" * len(batch))
-            sql = f"""SELECT f.id, unit.text_id FROM file f JOIN unit ON unit.source = f.source
+            sql = f"""SELECT {_UNIT}, f.id FROM file f JOIN unit ON unit.source = f.source
                       WHERE f.id IN ({marks}) AND unit.text_id IS NOT NULL ORDER BY f.id, unit.ordinal"""
-            yield from ((FileRow(row[0]), TextId(row[1])) for row in self._db.rows(sql, tuple(batch)))
+            for row in self._db.rows(sql, tuple(batch)):
+                self._checked(row[: len(_UNIT_COLUMNS)], "unit")
+                yield FileRow(row["id"]), TextId(row["text_id"])
 
     def counts(self, rows: Iterable[int]) -> dict[str, int]:
         """What these files hold: `language:L` and `skip:R` count files, `units:L2` units by level,
@@ -267,16 +277,38 @@ class StructureStore:
     def _joined(self, listing: Bitmap, where: str, value: object) -> list[StoredUnit]:
         sql = f"""SELECT {_UNIT}, {_FILE_OF_UNIT} FROM unit JOIN file f ON f.source = unit.source
                   WHERE {where}"""
-        found = [_unit(row, _file(row)) for row in self._db.rows(sql, (value,)) if row["id"] in listing]
+        rows = [row for row in self._db.rows(sql, (value,)) if row["id"] in listing]
+        end = len(_UNIT_COLUMNS)
+        found = [self._unit(row[:end], self._file(row[end:])) for row in rows]
         return sorted(found, key=lambda unit: unit.address_key)
 
+    def _file(self, row: Sequence[Any] | sqlite3.Row) -> FileVersion:
+        """Of a row of `_FILE`."""
+        _, path, blob, mode, language, skip, *_ = self._checked(row, "file")
+        return FileVersion(RepoPath(path), BlobId(blob), mode, language, Skip(skip) if skip else None)
 
-_FILE = "id, path, blob, mode, language, skip"
-_FILE_OF_UNIT = "f.id, f.path, f.blob, f.mode, f.language, f.skip"
-_UNIT = (
-    "unit.ordinal, unit.level, unit.kind, unit.name, unit.qualified, unit.start_line, unit.end_line, "
-    "unit.parent, unit.text_id"
-)
+    def _unit(self, row: Sequence[Any] | sqlite3.Row, file: FileVersion) -> StoredUnit:
+        """Of a row of `_UNIT`."""
+        _, ordinal, level, kind, name, qualified, start, end, parent, text = self._checked(row, "unit")
+        text_id = None if text is None else TextId(text)
+        return StoredUnit(file, ordinal, Level(level), kind, name, qualified, start, end, parent, text_id)
+
+    def _checked(self, row: Sequence[Any] | sqlite3.Row, table: str) -> Sequence[Any]:
+        """The row without its checksum, its last column."""
+        *values, checksum = row
+        if _checksum(tuple(values)) != checksum:
+            raise CorruptStructure(f"{self._db.path}: a row of {table} is damaged")
+        return values
+
+
+_FILE = "id, path, blob, mode, language, skip, profile, source, checksum"
+_FILE_OF_UNIT = "f.id, f.path, f.blob, f.mode, f.language, f.skip, f.profile, f.source, f.checksum"
+_SOURCE = "s.id, s.blob, s.language, s.extractor, s.lines, s.checksum"
+_UNIT_COLUMNS = (
+    "source", "ordinal", "level", "kind", "name", "qualified", "start_line", "end_line", "parent", "text_id",
+    "checksum",
+)  # fmt: skip
+_UNIT = ", ".join(f"unit.{column}" for column in _UNIT_COLUMNS)
 _COUNT_FILES = """SELECT CASE skip WHEN '' THEN 'language:' || language ELSE 'skip:' || skip END AS key,
     count(*) FROM file WHERE id IN ({marks}) GROUP BY key"""
 _COUNT_LINES = """SELECT 'lines', sum(s.lines) FROM file f JOIN source s ON s.id = f.source
@@ -285,19 +317,19 @@ _COUNT_UNITS = """SELECT 'units:L' || level, count(*) FROM file f JOIN unit ON u
     WHERE f.id IN ({marks}) GROUP BY level"""
 _COUNT_IMPORTS = """SELECT 'imports', count(*) FROM file f JOIN import i ON i.source = f.source
     WHERE f.id IN ({marks}) HAVING count(*)"""
+_FIND_SOURCE = "SELECT id FROM source WHERE blob = ? AND language = ? AND extractor = ?"
 _DEAD_SOURCES = "SELECT id FROM source WHERE id NOT IN (SELECT source FROM file WHERE source IS NOT NULL)"
 
 
 def _insert_source(db: sqlite3.Connection, blob: str, language: str, extractor: str, facts: Facts) -> None:
-    cursor = db.execute(
-        "INSERT OR IGNORE INTO source (blob, language, extractor, lines) VALUES (?, ?, ?, ?)",
-        (blob, language, extractor, facts.lines),
-    )
-    if cursor.rowcount == 0:
+    key = (blob, language, extractor)
+    if db.execute(_FIND_SOURCE, key).fetchone():
         return
-    source = cursor.lastrowid
-    db.executemany(
-        "INSERT INTO unit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    source = int(db.execute("SELECT coalesce(max(id), 0) + 1 FROM source").fetchone()[0])
+    _insert(db, "source", [(source, *key, facts.lines)])
+    _insert(
+        db,
+        "unit",
         [
             (
                 source, ordinal, int(unit.level), unit.kind, unit.name, unit.qualified,
@@ -306,14 +338,27 @@ def _insert_source(db: sqlite3.Connection, blob: str, language: str, extractor: 
             for ordinal, (unit, text_id) in enumerate(zip(facts.units, facts.text_ids, strict=True))
         ],
     )  # fmt: skip
-    db.executemany(
-        "INSERT INTO import VALUES (?, ?, ?, ?, ?)",
-        [(source, ordinal, i.module, i.start_line, i.end_line) for ordinal, i in enumerate(facts.imports)],
-    )
+    imports = enumerate(facts.imports)
+    _insert(db, "import", [(source, n, i.module, i.start_line, i.end_line) for n, i in imports])
 
 
-def _file_row(db: sqlite3.Connection, file: FileVersion, extractor: str, profile: ProfileId) -> FileRow:
-    key = (file.path, file.blob, file.mode, file.language, file.skip or "", profile)
+def _checksum(values: tuple[object, ...]) -> int:
+    """Of a row's other columns, which are what SQLite gives back: no enums. Takes about 1 us."""
+    return zlib.crc32(repr(values).encode())
+
+
+def _insert(db: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Rows of all columns but the checksum, which is the last."""
+    if rows:
+        marks = ", ".join("?" * (len(rows[0]) + 1))
+        db.executemany(f"INSERT INTO {table} VALUES ({marks})", [(*row, _checksum(row)) for row in rows])
+
+
+def _file_row(
+    db: sqlite3.Connection, file: FileVersion, extractor: str, profile: ProfileId, next_row: int
+) -> FileRow:
+    """The row of `file`, which is `next_row` when it is new."""
+    key = (file.path, file.blob, file.mode, file.language, file.skip.value if file.skip else "", profile)
     found = db.execute(
         """SELECT id FROM file WHERE path = ? AND blob = ? AND mode = ? AND language = ? AND skip = ?
            AND profile = ?""",
@@ -323,37 +368,12 @@ def _file_row(db: sqlite3.Connection, file: FileVersion, extractor: str, profile
         return FileRow(found[0])
     source = None
     if file.skip is None:
-        row = db.execute(
-            "SELECT id FROM source WHERE blob = ? AND language = ? AND extractor = ?",
-            (file.blob, file.language, extractor),
-        ).fetchone()
+        row = db.execute(_FIND_SOURCE, (file.blob, file.language, extractor)).fetchone()
         if row is None:
             raise KeyError(f"no facts were given for {file.path!r}")
         source = row[0]
-    cursor = db.execute(
-        """INSERT INTO file (path, blob, mode, language, skip, profile, source)
-           VALUES (?, ?, ?, ?, ?, ?, ?)""",
-        (*key, source),
-    )
-    return FileRow(int(cursor.lastrowid or 0))
-
-
-def _file(row: sqlite3.Row) -> FileVersion:
-    return FileVersion(
-        RepoPath(row["path"]),
-        BlobId(row["blob"]),
-        row["mode"],
-        row["language"],
-        Skip(row["skip"]) if row["skip"] else None,
-    )
-
-
-def _unit(row: sqlite3.Row, file: FileVersion) -> StoredUnit:
-    return StoredUnit(
-        file, row["ordinal"], Level(row["level"]), row["kind"], row["name"], row["qualified"],
-        row["start_line"], row["end_line"], row["parent"],
-        TextId(row["text_id"]) if row["text_id"] is not None else None,
-    )  # fmt: skip
+    _insert(db, "file", [(next_row, *key, source)])
+    return FileRow(next_row)
 
 
 def _batches(rows: Iterable[int], size: int) -> Iterator[list[int]]:
