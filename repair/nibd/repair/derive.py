@@ -1,8 +1,11 @@
 """Deriving facts: read a blob, find its language, and extract what its bytes say, once for ever.
 
+The entries of one blob are one piece of work, so that it is read and parsed once under all its paths.
 A few files are done in this process; many go to worker processes that read Git's objects
 themselves, so that a first build uses every core. Both run `examine`, so the facts are the same.
-Each batch is stored before the next is begun: an interrupted build goes on where it stopped.
+
+A batch ends after `BATCH_BLOBS` or `BATCH_SECONDS`, whichever comes first. Its facts are stored, and then
+the caller is told and may stop the work: an interrupted build goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -10,11 +13,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import islice
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -24,9 +28,10 @@ from nibd.repair.languages import language_of
 from nibd.repair.progress import Progress, Reporter
 from nibd.stores.errors import CorruptFacts
 from nibd.stores.facts import EncodedFact, FactKey, FactStore, encode
-from nibd.stores.types import FileVersion, Skip
+from nibd.stores.types import BlobId, FileVersion, RepoPath, Skip
 
-BATCH_FILES = 64
+BATCH_BLOBS = 64
+BATCH_SECONDS = 0.5
 PARALLEL_FILES = 640
 """From how many files on worker processes pay: two take a second or more to start, in which one process
 parses some 400 files."""
@@ -43,11 +48,16 @@ class Derivation:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What one entry turned out to be; `fact` is set when it has to be stored."""
+    """What the entries of one blob turned out to be; `facts` have to be stored."""
 
-    file: FileVersion
-    fact: EncodedFact | None = None
+    files: tuple[FileVersion, ...]
+    facts: tuple[EncodedFact, ...] = ()
     read: bool = True
+
+
+Entries = tuple[TreeEntry, ...]
+"""All those of one blob."""
+Store = Callable[[Sequence[Examined]], None]
 
 
 def derive(
@@ -57,39 +67,51 @@ def derive(
 
     Raises what `report` raises, between batches; what was derived until then is kept.
     """
-    files: list[FileVersion] = []
-    read = parsed = 0
+    files: dict[RepoPath, FileVersion] = {}
+    read = 0
     languages: Counter[str] = Counter()
-    for batch in _examined(source, facts, entries, workers):
-        new = [examined.fact for examined in batch if examined.fact]
-        if new:
-            facts.put_encoded(new)
-        for examined in batch:
-            read += examined.read
-            files.append(examined.file)
-            if examined.fact:
-                parsed += 1
-                languages[examined.file.language] += 1
-        report(Progress("facts", len(files), len(entries)))
-    return files, Derivation(read, parsed, languages)
+
+    def store(batch: Sequence[Examined]) -> None:
+        facts.put_encoded(fact for examined in batch for fact in examined.facts)
+
+    by_blob: dict[BlobId, list[TreeEntry]] = {}
+    for entry in entries:
+        by_blob.setdefault(entry.blob, []).append(entry)
+    pieces = [tuple(group) for group in by_blob.values()]
+    with closing(_examined(source, facts, pieces, store, workers)) as batches:
+        for batch in batches:
+            for examined in batch:
+                read += examined.read
+                files |= {file.path: file for file in examined.files}
+                languages.update(fact.language for fact in examined.facts)
+            report(Progress("facts", len(files), len(entries)))
+    return [files[entry.path] for entry in entries], Derivation(read, languages.total(), languages)
 
 
-def examine(source: GitSource, facts: FactStore, entry: TreeEntry) -> Examined:
-    """Find out what one entry is; parse it unless its facts, or its skip, are known."""
-    data = source.read(entry.blob)
+def examine(source: GitSource, facts: FactStore, entries: Entries) -> Examined:
+    """Find out what one blob is under each of its paths; parse it once for each language that it is in,
+    unless its facts, or its skip, are known.
+    """
+    blob = entries[0].blob
+    data = source.read(blob)
     if data is None:
-        return Examined(_version(entry, "", Skip.MISSING_OBJECT), read=False)
-    language = language_of(entry.path, data)
-    try:
-        if not facts.missing([(entry.blob, language)]):
-            return Examined(_version(entry, language, facts.skip(entry.blob, language)))
-    except CorruptFacts:
-        pass  # made again below, and put over the damaged row
-    found = extract(data, language)
-    skip = found if isinstance(found, Skip) else None
-    if skip is Skip.PARSE_TIMEOUT:
-        return Examined(_version(entry, language, skip))  # the machine's verdict, no fact: tried again
-    return Examined(_version(entry, language, skip), encode(entry.blob, language, found))
+        return Examined(tuple(_version(entry, "", Skip.MISSING_OBJECT) for entry in entries), read=False)
+    in_language = {entry.path: language_of(entry.path, data) for entry in entries}
+    skips: dict[str, Skip | None] = {}
+    made: list[EncodedFact] = []
+    for language in dict.fromkeys(in_language.values()):
+        try:
+            if not facts.missing([(blob, language)]):
+                skips[language] = facts.skip(blob, language)
+                continue
+        except CorruptFacts:
+            pass  # made again below, and put over the damaged row
+        found = extract(data, language)
+        skips[language] = found if isinstance(found, Skip) else None
+        if found != Skip.PARSE_TIMEOUT:  # the machine's verdict is no fact: it is tried again
+            made.append(encode(blob, language, found))
+    files = (_version(entry, in_language[entry.path], skips[in_language[entry.path]]) for entry in entries)
+    return Examined(tuple(files), tuple(made))
 
 
 def rederive(source: GitSource, facts: FactStore, keys: Iterable[FactKey]) -> None:
@@ -112,12 +134,16 @@ def _version(entry: TreeEntry, language: str, skip: Skip | None) -> FileVersion:
 
 
 def _examined(
-    source: GitSource, facts: FactStore, entries: Sequence[TreeEntry], workers: int
-) -> Iterator[list[Examined]]:
-    batches = _batches(entries, BATCH_FILES)
-    if workers < 2 or len(entries) < PARALLEL_FILES:
-        for batch in batches:
-            yield [examine(source, facts, entry) for entry in batch]
+    source: GitSource, facts: FactStore, pieces: Sequence[Entries], store: Store, workers: int
+) -> Generator[list[Examined], None, None]:
+    """Batches that are stored."""
+    if workers < 2 or sum(map(len, pieces)) < PARALLEL_FILES:
+        rest = pieces
+        while rest:
+            batch = _examine_batch(source, facts, rest[:BATCH_BLOBS], BATCH_SECONDS)
+            rest = rest[len(batch) :]
+            store(batch)
+            yield batch
         return
     # Spawned, not forked: the parent has threads, and open SQLite and Git handles must not be shared.
     pool = ProcessPoolExecutor(
@@ -126,23 +152,46 @@ def _examined(
         initializer=_open_worker,
         initargs=(source.work_tree, facts.path, facts.profile),
     )
-    with pool:
-        try:
-            yield from _in_order(pool, batches, ahead=workers * 3)
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+    yield from _in_parallel(pool, pieces, store, ahead=workers * 3)
 
 
-def _in_order(
-    pool: ProcessPoolExecutor, batches: Iterator[list[TreeEntry]], ahead: int
-) -> Iterator[list[Examined]]:
-    """Results in the order of the batches, never more than `ahead` of them in memory."""
-    waiting: list[Future[list[Examined]]] = [
-        pool.submit(_examine_batch, batch) for batch in islice(batches, ahead)
-    ]
-    while waiting:
-        yield waiting.pop(0).result()
-        waiting += [pool.submit(_examine_batch, batch) for batch in islice(batches, 1)]
+def _in_parallel(
+    pool: ProcessPoolExecutor, pieces: Sequence[Entries], store: Store, ahead: int
+) -> Generator[list[Examined], None, None]:
+    """Batches as they are done, never more than `ahead` of them in memory."""
+    batches = deque(pieces[at : at + BATCH_BLOBS] for at in range(0, len(pieces), BATCH_BLOBS))
+    running: dict[Future[list[Examined]], Sequence[Entries]] = {}
+    try:
+        while batches or running:
+            while batches and len(running) < ahead:
+                batch = batches.popleft()
+                running[pool.submit(_examine_in_worker, batch, BATCH_SECONDS)] = batch
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                examined = future.result()
+                rest = running.pop(future)[len(examined) :]
+                if rest:
+                    batches.appendleft(rest)
+                store(examined)
+                yield examined
+    finally:
+        # Also when the caller wants no more: what the workers are at is done within the second, and kept.
+        pool.shutdown(wait=True, cancel_futures=True)
+        for future in running:
+            if not future.cancelled() and future.exception() is None:
+                store(future.result())
+
+
+def _examine_batch(
+    source: GitSource, facts: FactStore, pieces: Sequence[Entries], seconds: float
+) -> list[Examined]:
+    """Examine one piece, and as many more as there is time for."""
+    ends = time.monotonic() + seconds
+    examined: list[Examined] = []
+    for piece in pieces:
+        examined.append(examine(source, facts, piece))
+        if time.monotonic() > ends:
+            break
+    return examined
 
 
 class _Worker:
@@ -164,11 +213,5 @@ def _end_with(parent: BaseProcess) -> None:
     os._exit(1)
 
 
-def _examine_batch(entries: list[TreeEntry]) -> list[Examined]:
-    return [examine(_Worker.source, _Worker.facts, entry) for entry in entries]
-
-
-def _batches(entries: Iterable[TreeEntry], size: int) -> Iterator[list[TreeEntry]]:
-    iterator = iter(entries)
-    while batch := list(islice(iterator, size)):
-        yield batch
+def _examine_in_worker(pieces: Sequence[Entries], seconds: float) -> list[Examined]:
+    return _examine_batch(_Worker.source, _Worker.facts, pieces, seconds)
