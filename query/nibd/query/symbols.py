@@ -8,11 +8,36 @@ from nibd.stores.bitmap import Bitmap
 from nibd.stores.structure import StoredUnit, StructureStore
 
 SEPARATORS = re.compile(r"::|[.#/\\\s<>]|->")
+_OPERATOR = re.compile(
+    r"""(?P<path>|.*?(?:::|[.#\s]))
+        (?P<name>operator\s*[^\w\s].*          # C++, C#
+        | operator\s+\w.*                      # C++: a conversion
+        | [^\w\s.:#`"'(\[{][^\w\s]* | \[\]=?  # Ruby, Scala, Swift
+        | (?:^|(?<=[.#])):[^\w\s]*)            # Scala
+    """,
+    re.VERBOSE,
+)
+"""A path, and the name of an operator after it, which is made of what else separates: `Foo#<=>`."""
 
 
 def components(name: str) -> list[str]:
-    """`a::B.c` has the components a, B and c, whatever its language writes between them."""
-    return [part for part in SEPARATORS.split(name.strip()) if part]
+    """`a::B.c` has the components a, B and c, whatever its language writes between them.
+
+    The name of an operator is one component: `ns::Foo::operator<=>`, `Foo#<=>`, `Foo./`.
+    """
+    name = name.strip()
+    if operator := _OPERATOR.fullmatch(name):
+        return [*_parts(operator["path"]), _written(operator["name"])]
+    return _parts(name)
+
+
+def _written(operator: str) -> str:
+    """Without spaces, but for the one in `operator bool`."""
+    return re.sub(r"\s+(?!\w)|(?<!\w)\s+", "", " ".join(operator.split()))
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in SEPARATORS.split(path) if part]
 
 
 def find(structure: StructureStore, listing: Bitmap, name: str) -> list[StoredUnit]:
