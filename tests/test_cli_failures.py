@@ -34,6 +34,7 @@ EXPECTED = {
     ErrorCode.SHUTTING_DOWN: Exit.ENVIRONMENT,
     ErrorCode.NOT_FOUND: Exit.NO,
     ErrorCode.MOVING: Exit.NO,
+    ErrorCode.NOT_STORED: Exit.ENVIRONMENT,
 }
 
 

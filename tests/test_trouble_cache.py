@@ -7,8 +7,8 @@ import os
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,8 +16,9 @@ import pytest
 from daemon_world import NO_DENSE, Daemon, configure, running
 from gitrepo import Repo
 from nibd.hooks import install
-from nibd.ipc.messages import RpcError
+from nibd.ipc.messages import ErrorCode, RpcError
 from nibd.stores.types import View
+from small_disk import fill, small_disk
 from trouble_world import REFUSALS, events, names, settled
 from views import Views
 from waiting import wait_until
@@ -158,34 +159,6 @@ def test_a_file_system_without_hard_links_has_files_copied(
     views.close()
 
 
-@contextmanager
-def small_disk(path: Path, size: str) -> Iterator[None]:
-    """A file system of its own at `path`; the test is skipped where one may not be mounted."""
-    path.mkdir(parents=True, exist_ok=True)
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size}", "nibd", path], capture_output=True, check=False
-    )
-    if mounted.returncode != 0:
-        pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "--lazy", path], check=True)
-
-
-def fill(path: Path) -> Path:
-    """Leave not a byte."""
-    filler = path / "filler"
-    with filler.open("wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(b"\0" * 65536)
-        except OSError as error:
-            if error.errno != errno.ENOSPC:
-                raise
-    return filler
-
-
 def test_a_full_disk_fails_the_repair_with_its_reason_and_is_no_more_once_there_is_room(repo: Repo) -> None:
     configure(NO_DENSE)
     cache = Path(os.environ["XDG_CACHE_HOME"])
@@ -230,8 +203,9 @@ def test_a_full_disk_under_state_stops_neither_git_nor_the_daemon(repo: Repo) ->
         assert (done.returncode, done.stderr) == (0, "")
         assert settled(daemon, repo.path)["snapshot"]["commit"] == repo.head()
         assert (names(daemon, repo.path, "moved_on") or [])[0] == "moved_on"
-        with pytest.raises(RpcError, match="cannot be written"):
+        with pytest.raises(RpcError, match="cannot be written: No space left .*; make room") as refused:
             daemon.call("repository.remove", path=str(repo.path))
+        assert refused.value.code == ErrorCode.NOT_STORED
         settled(daemon, repo.path)
 
 

@@ -172,12 +172,15 @@ class Coordinator:
             self._spawn(self.look(state))
 
     async def add(self, checkout: Checkout) -> bool:
-        """Register a checkout; whether it is new."""
+        """Register a checkout; whether it is new. What failed is tried again at once: somebody looks after it."""
         added = self.registry.add(checkout)
         if checkout.id not in self.states or added:
             self.states[checkout.id] = CheckoutState(checkout)
         self.on_registered()
-        await self.look(self.states[checkout.id])
+        state = self.states[checkout.id]
+        state.failures = 0
+        self._resume(checkout.repository)
+        await self.look(state)
         return added
 
     async def remove(self, checkout: Checkout) -> None:

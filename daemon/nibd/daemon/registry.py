@@ -7,6 +7,7 @@ daemon alone.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -16,6 +17,11 @@ from pathlib import Path
 from nibd.stores.types import CheckoutId, RepositoryId
 
 FORMAT = 1
+_ADVICE = {
+    errno.ENOSPC: "make room on that disk",
+    errno.EDQUOT: "make room within your quota there",
+    errno.EROFS: "let that disk be written to",
+}
 
 
 class RegistryError(Exception):
@@ -99,7 +105,10 @@ class Registry:
                 os.fsync(file.fileno())
             temporary.replace(self._path)
         except OSError as error:
-            raise RegistryError(f"{self._path} cannot be written: {error.strerror}") from error
+            advice = _ADVICE.get(error.errno or 0, "see to it that this folder and file can be written")
+            raise RegistryError(
+                f"{self._path} cannot be written: {error.strerror}; {advice}, then try again"
+            ) from error
         self._checkouts = checkouts
 
 

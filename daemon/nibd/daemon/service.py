@@ -406,7 +406,7 @@ def _registering() -> Iterator[None]:
     try:
         yield
     except RegistryError as error:
-        raise RpcError(ErrorCode.UNSUPPORTED, str(error)) from error
+        raise RpcError(ErrorCode.NOT_STORED, str(error)) from error
 
 
 def _identity(checkout: Checkout) -> JsonObject:

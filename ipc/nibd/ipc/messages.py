@@ -55,6 +55,7 @@ class ErrorCode(IntEnum):
     SHUTTING_DOWN = -32018
     NOT_FOUND = -32019
     MOVING = -32020
+    NOT_STORED = -32021
 
     @property
     def wire_name(self) -> str:

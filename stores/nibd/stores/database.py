@@ -140,12 +140,15 @@ def _translated(path: Path, corrupt: type[CorruptStore]) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         damaged = code in DAMAGED or str(error).startswith(UNDECODABLE)
         kind = corrupt if damaged else StoreError
-        raise kind(f"{path}: {error}{_disk_full(path) if code == sqlite3.SQLITE_IOERR else ''}") from error
+        raise kind(f"{path}: {error}{_disk_full(path, code)}") from error
 
 
-def _disk_full(path: Path) -> str:
-    """SQLite calls it an I/O error when the files beside a database find no room."""
+def _disk_full(path: Path, code: int) -> str:
+    """What to add when it is. SQLite calls it an I/O error when the files beside a database find no room."""
+    if code == sqlite3.SQLITE_FULL:
+        return "; make room there"
     try:
-        return " (no space left on device)" if shutil.disk_usage(path.parent).free < FULL_BYTES else ""
+        full = code == sqlite3.SQLITE_IOERR and shutil.disk_usage(path.parent).free < FULL_BYTES
     except OSError:
         return ""
+    return " (no space left on device; make room there)" if full else ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -29,6 +30,7 @@ from nibd.systemd.units import SOCKET, UNIT_NAMES
 
 START_TIMEOUT_S = 30.0
 POLL_S = 0.02
+FULL_BYTES = 1 << 14
 _NOT_PASSED_ON = (
     "LISTEN_FDS",
     "LISTEN_PID",
@@ -135,7 +137,7 @@ def _await_listening(process: subprocess.Popen[bytes], said: Path, lock: Path) -
             status = None
         if status is not None:
             if not _is_held(lock) and not _listens():
-                last = said.read_text("utf-8", "replace").strip()[-2000:] or f"its log is in {said.parent}"
+                last = said.read_text("utf-8", "replace").strip()[-2000:] or _silent(said.parent)
                 raise CommandError(f"the daemon ended at its start (status {status}): {last}")
             time.sleep(POLL_S)
         if time.monotonic() > deadline:
@@ -143,6 +145,13 @@ def _await_listening(process: subprocess.Popen[bytes], said: Path, lock: Path) -
                 f"the daemon (process {process.pid}) does not listen after {START_TIMEOUT_S:.0f} s; "
                 f"see {said} and the log beside it"
             )
+
+
+def _silent(folder: Path) -> str:
+    """Why it said nothing into this folder."""
+    if shutil.disk_usage(folder).free < FULL_BYTES:
+        return f"no space left on the disk of {folder}; make room there, then try again"
+    return f"its log is in {folder}"
 
 
 def _listens() -> bool:
