@@ -203,7 +203,7 @@ def test_a_full_disk_under_state_stops_neither_git_nor_the_daemon(repo: Repo) ->
         assert (done.returncode, done.stderr) == (0, "")
         assert settled(daemon, repo.path)["snapshot"]["commit"] == repo.head()
         assert (names(daemon, repo.path, "moved_on") or [])[0] == "moved_on"
-        with pytest.raises(RpcError, match="cannot be written: No space left .*; make room") as refused:
+        with pytest.raises(RpcError, match=r"cannot be written: No space left .*; make room") as refused:
             daemon.call("repository.remove", path=str(repo.path))
         assert refused.value.code == ErrorCode.NOT_STORED
         settled(daemon, repo.path)

@@ -172,7 +172,7 @@ class Coordinator:
             self._spawn(self.look(state))
 
     async def add(self, checkout: Checkout) -> bool:
-        """Register a checkout; whether it is new. What failed is tried again at once: somebody looks after it."""
+        """Register a checkout; whether it is new. Of a known one, what failed is tried again at once."""
         added = self.registry.add(checkout)
         if checkout.id not in self.states or added:
             self.states[checkout.id] = CheckoutState(checkout)
