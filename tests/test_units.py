@@ -165,6 +165,16 @@ def test_an_operator_and_a_star_over_and_over_is_refused_before_python_parses_it
     assert isinstance(read("python", b"f(*a, '/*', 'b/*')\n" * 2_000), Syntax)
 
 
+@pytest.mark.parametrize("language", ["java", "csharp", "cpp"])
+def test_angles_opened_without_end_are_refused_before_parsing(
+    language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(read(language, b"x = a<b<c;\n" * 1_000), Syntax)
+    monkeypatch.delattr(parse, "Parser")
+    assert read(language, b"a<" * 20_000) == Skip.TOO_DEEP
+    assert read(language, b"a.b <\n" * 20_000) == Skip.TOO_DEEP
+
+
 def test_work_beyond_its_bound_is_a_failed_parse(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parse, "MIN_PROGRESS_REPORTS", 50)
     monkeypatch.setattr(parse, "BYTES_A_REPORT", 1_000)

@@ -28,7 +28,7 @@ from nibd.stores.types import Facts, Skip, TextId, Unit, UnitTerms
 
 EXTRACTOR_VERSION = "+".join(
     (
-        "units-2",
+        "units-3",
         f"grammars-{version('tree-sitter-language-pack')}",
         f"tree-sitter-{version('tree-sitter')}",
         f"terms-{TERMS_VERSION}",

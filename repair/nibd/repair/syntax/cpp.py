@@ -5,7 +5,7 @@ without a name have no unit; lambdas and friend declarations neither, nor types 
 """
 
 from nibd.repair.syntax import c_family, c_preprocessor
-from nibd.repair.syntax.spec import Spec
+from nibd.repair.syntax.spec import NESTED_ANGLES, Spec
 
 _CLASS_NAMES = "(type_identifier) (template_type) (qualified_identifier)"
 _FUNCTION_NAMES = """
@@ -46,4 +46,5 @@ SPEC = Spec(
     naming=c_family.naming_rule("::"),
     blanking=c_preprocessor.blanking,
     fallback=c_preprocessor.first_branches,
+    at_most=((NESTED_ANGLES, 0),),
 )

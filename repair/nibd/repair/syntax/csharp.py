@@ -6,7 +6,7 @@ give the same. Lambdas and anonymous methods are no units.
 """
 
 from nibd.repair.syntax.directives import without_directives
-from nibd.repair.syntax.spec import Enclosing, Match, Naming, Spec, joined
+from nibd.repair.syntax.spec import NESTED_ANGLES, Enclosing, Match, Naming, Spec, joined
 
 
 def _naming(match: Match, enclosing: Enclosing) -> Naming | None:
@@ -58,4 +58,5 @@ SPEC = Spec(
     """,
     naming=_naming,
     blanking=without_directives,
+    at_most=((NESTED_ANGLES, 0),),
 )

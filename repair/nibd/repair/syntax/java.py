@@ -6,7 +6,7 @@ is called `static`, an instance initializer `init`. The package is not part of a
 the elements of annotation types are no units.
 """
 
-from nibd.repair.syntax.spec import Enclosing, Match, Naming, Spec, joined, nested_names
+from nibd.repair.syntax.spec import NESTED_ANGLES, Enclosing, Match, Naming, Spec, joined, nested_names
 
 _INITIALIZERS = {"static_initializer": "static", "initializer": "init"}
 _nested = nested_names(".")
@@ -46,4 +46,5 @@ SPEC = Spec(
     (import_declaration [(scoped_identifier) (identifier)] @module) @import
     """,
     naming=_naming,
+    at_most=((NESTED_ANGLES, 0),),
 )

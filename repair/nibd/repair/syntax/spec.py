@@ -68,6 +68,9 @@ class Naming:
     prefix: str
 
 
+NESTED_ANGLES = re.compile(rb"(?:(?<![\w.])[\w.]++\s*+<\s*+){200}")
+"""For `at_most`: type arguments or comparisons, which nobody can tell apart before the last one."""
+
 Blanking = Callable[[bytes], bytes]
 """From a text to one of equal length that is parsed in its stead, with what upsets the grammar blank."""
 NamingRule = Callable[[Match, Enclosing], Naming | None]
