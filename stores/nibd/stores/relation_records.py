@@ -1,0 +1,251 @@
+"""The relations of one file as bytes: what a row of relations.db holds of them.
+
+Canonical: equal relations give equal bytes and others give others, so a digest of the bytes names them.
+What occurs often is written once, in the order in which it first occurs:
+
+names     of sites and of targets
+places    the units that targets stand in: package, path, qualified name, ordinal
+targets   place, name, nth
+answers   lists of targets; a site refers to one by its number from 1, 0 means that nothing is known
+
+Before them come the sites, a column each for start (as the distance from the start before), length, unit,
+name, answer and kind. A lookup makes values only of the sites that it is about.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import sys
+import zlib
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from itertools import accumulate, pairwise
+from operator import add
+from typing import Any
+
+from nibd.stores.relation_types import FileRelations, Relation, RelationKind, Site, Target
+from nibd.stores.types import BlobId, RepoPath
+
+Place = tuple[str, RepoPath, str, int]
+"""Package, path, qualified name and ordinal of the unit that holds a target."""
+
+FORMAT = 1
+DIGEST_BYTES = 16
+COMPRESSION = 1
+_HEADER = struct.Struct("<II")
+_COLUMNS = 5
+_KINDS = (
+    RelationKind.DEFINITION,
+    RelationKind.CALL,
+    RelationKind.TYPE,
+    RelationKind.IMPORT,
+    RelationKind.INHERIT,
+    RelationKind.READ,
+    RelationKind.WRITE,
+)
+"""By their number in a record, which never changes."""
+_KIND_NUMBERS = {kind: number for number, kind in enumerate(_KINDS)}
+
+
+@dataclass(frozen=True)
+class RelationRecord:
+    """The relations of one file, packed; parts are made when they are asked for.
+
+    `payload` may come from anywhere: what cannot be read raises `ValueError`.
+    """
+
+    path: RepoPath
+    blob: BlobId
+    language: str
+    payload: bytes
+
+    def file(self) -> FileRelations:
+        """All of it."""
+        table = self._table
+        sites = map(
+            Site,
+            table.starts,
+            map(add, table.starts, table.lengths),
+            map(table.names.__getitem__, table.name_of),
+            map(_KINDS.__getitem__, table.kinds),
+            table.unit_of,
+        )
+        relations = map(Relation, sites, map(self._answers.__getitem__, table.answer_of))
+        return FileRelations(self.path, self.blob, self.language, tuple(relations))
+
+    def relation_at(self, byte: int) -> Relation | None:
+        """Of the site whose text holds `byte`."""
+        starts = self._table.starts
+        at = bisect_right(starts, byte) - 1
+        if at < 0:
+            return None
+        at = bisect_left(starts, starts[at])  # the first of those that start there
+        return self._relation(at) if byte < starts[at] + self._table.lengths[at] else None
+
+    def referring(self, target: Target) -> list[Relation]:
+        """The relations that have `target`, in the order of the text."""
+        return self._referring({number for number, each in enumerate(self.targets) if each == target})
+
+    def referring_symbol(self, path: RepoPath, qualified: str, ordinal: int) -> list[Relation]:
+        """The relations that have a target in this unit of the repository."""
+        symbol = (path, qualified, ordinal)
+        return self._referring(
+            {n for n, each in enumerate(self.targets) if not each.is_external and each.symbol == symbol}
+        )
+
+    @cached_property
+    def targets(self) -> tuple[Target, ...]:
+        """All that occur, each once."""
+        table = self._table
+        return tuple(
+            Target(*table.places[place], table.names[name], nth) for place, name, nth in table.targets
+        )
+
+    @property
+    def names(self) -> set[str]:
+        """Of the sites."""
+        return {self._table.names[number] for number in set(self._table.name_of)}
+
+    @property
+    def unknown(self) -> int:
+        """How many sites nothing is known of."""
+        return self._table.answer_of.count(0)
+
+    def __len__(self) -> int:
+        """How many sites there are."""
+        return len(self._table.starts)
+
+    def _referring(self, targets: set[int]) -> list[Relation]:
+        if not targets:
+            return []
+        answers = {n for n, each in enumerate(self._table.answers, 1) if not targets.isdisjoint(each)}
+        return [self._relation(at) for at, n in enumerate(self._table.answer_of) if n in answers]
+
+    def _relation(self, at: int) -> Relation:
+        table = self._table
+        start = table.starts[at]
+        name, kind = table.names[table.name_of[at]], _KINDS[table.kinds[at]]
+        site = Site(start, start + table.lengths[at], name, kind, table.unit_of[at])
+        number = table.answer_of[at]
+        if number == 0:
+            return Relation(site, None)
+        return Relation(site, tuple(self.targets[target] for target in table.answers[number - 1]))
+
+    @cached_property
+    def _answers(self) -> list[tuple[Target, ...] | None]:
+        targets = self.targets
+        return [None, *(tuple(targets[target] for target in each) for each in self._table.answers)]
+
+    @cached_property
+    def _table(self) -> _Table:
+        try:
+            return _read(zlib.decompress(self.payload))
+        except (ValueError, TypeError, IndexError, struct.error, zlib.error) as error:
+            raise ValueError(f"the relations of {self.path!r} cannot be read: {error}") from error
+
+
+def pack(file: FileRelations) -> tuple[RelationRecord, bytes]:
+    """The record of `file` and its digest, which is that of an equal file and of no other.
+
+    Sites must come in the order of the text: `ValueError` otherwise.
+    """
+    content = _written(file.relations)
+    digest = blake2b(digest_size=DIGEST_BYTES)
+    for part in (file.path, file.blob.encode(), file.language.encode(), content):
+        digest.update(b"%d:" % len(part))
+        digest.update(part)
+    record = RelationRecord(file.path, file.blob, file.language, zlib.compress(content, COMPRESSION))
+    return record, digest.digest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A record, unpacked, before values are made of it."""
+
+    starts: list[int]
+    lengths: array[int]
+    unit_of: array[int]
+    name_of: array[int]
+    answer_of: array[int]
+    kinds: bytes
+    names: list[str]
+    places: list[Place]
+    targets: list[list[int]]
+    answers: list[list[int]]
+
+
+class _Numbers(dict[Any, int]):
+    """Numbers things from 0, in the order in which they are first asked for."""
+
+    def __missing__(self, key: Any) -> int:
+        number = self[key] = len(self)
+        return number
+
+
+def _written(relations: Sequence[Relation]) -> bytes:
+    sites = [relation.site for relation in relations]
+    starts = [site.start_byte for site in sites]
+    if any(after < before for before, after in pairwise(starts)):
+        raise ValueError("sites do not come in the order of the text")
+    names, places, targets, answers = _Numbers(), _Numbers(), _Numbers(), _Numbers()
+    answers[None] = 0
+    columns = (
+        [after - before for before, after in pairwise([0, *starts])],
+        [site.end_byte - site.start_byte for site in sites],
+        [site.unit for site in sites],
+        [names[site.name] for site in sites],
+        [answers[relation.targets] for relation in relations],
+    )
+    lists = [[targets[target] for target in answer] for answer in answers if answer is not None]
+    rows = [[places[_place(target)], names[target.name], target.nth] for target in targets]
+    written = [[package, path.decode("latin-1"), *rest] for package, path, *rest in places]
+    tables = json.dumps([list(names), written, rows, lists], separators=(",", ":"))
+    kinds = bytes(_KIND_NUMBERS[site.kind] for site in sites)
+    return b"".join((_HEADER.pack(FORMAT, len(sites)), *map(_column_bytes, columns), kinds, tables.encode()))
+
+
+def _place(target: Target) -> Place:
+    return (target.package, target.path, target.qualified, target.ordinal)
+
+
+def _read(content: bytes) -> _Table:
+    format_, count = _HEADER.unpack_from(content)
+    if format_ != FORMAT:
+        raise ValueError(f"it has format {format_}, not {FORMAT}")
+    starts, lengths, units, names_of, answers_of = _columns(content, count)
+    kinds_at = _HEADER.size + _COLUMNS * 4 * count
+    names, places, targets, answers = json.loads(content[kinds_at + count :])
+    return _Table(
+        list(accumulate(starts)),
+        lengths,
+        units,
+        names_of,
+        answers_of,
+        content[kinds_at : kinds_at + count],
+        names,
+        [(package, RepoPath(path.encode("latin-1")), *rest) for package, path, *rest in places],
+        targets,
+        answers,
+    )
+
+
+def _columns(content: bytes, count: int) -> Iterator[array[int]]:
+    for number in range(_COLUMNS):
+        at = _HEADER.size + number * 4 * count
+        column = array("I", content[at : at + 4 * count])
+        yield _little_endian(column)
+
+
+def _column_bytes(values: Iterable[int]) -> bytes:
+    return _little_endian(array("I", values)).tobytes()
+
+
+def _little_endian(column: array[int]) -> array[int]:
+    if sys.byteorder == "big":
+        column.byteswap()
+    return column
