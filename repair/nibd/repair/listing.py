@@ -36,6 +36,7 @@ REUSABLE = frozenset(Skip) - {
     Skip.VENDORED,
     Skip.IGNORED,
     Skip.BINARY,  # an attribute may have said so, and the row does not tell
+    Skip.PARSE_TIMEOUT,  # another day, or another machine, may have the time
 }
 """Skips that follow from a file's bytes and the policy; the rest can change under the same bytes."""
 

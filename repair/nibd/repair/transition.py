@@ -242,18 +242,23 @@ def _published(transition: Transition, target: Target, draft: Snapshot) -> Publi
 
 
 def _without_claim(draft: Snapshot) -> Snapshot:
-    """Views that lack files whose objects could not be read are partial, however they were made."""
-    missing = draft.skipped.get(Skip.MISSING_OBJECT, 0)
-    if not missing:
+    """Views that lack files which another try may have are partial, however they were made."""
+    reasons = [
+        (draft.skipped.get(Skip.MISSING_OBJECT, 0), "the objects of {} files are missing from the repository"),
+        (draft.skipped.get(Skip.PARSE_TIMEOUT, 0), "the processor had no time to parse {} files"),
+    ]
+    lacking = sum(count for count, _ in reasons)
+    if not lacking:
         return draft
+    reason = "; ".join(text.format(count) for count, text in reasons if count)
     for view, record in draft.views.items():
         if record.assurance is Assurance.EXACT:
-            of = record.coverage.of + (0 if view is View.DENSE else missing)
+            of = record.coverage.of + (0 if view is View.DENSE else lacking)
             partial = replace(
                 record,
                 assurance=Assurance.PARTIAL,
                 coverage=Coverage(record.coverage.done, of),
-                reason=f"the objects of {missing} files are missing from the repository",
+                reason=reason,
             )
             draft = draft.with_view(view, partial)
     return draft
