@@ -244,7 +244,7 @@ def _published(transition: Transition, target: Target, draft: Snapshot) -> Publi
 def _without_claim(draft: Snapshot) -> Snapshot:
     """Views that lack files which another try may have are partial, however they were made."""
     reasons = [
-        (draft.skipped.get(Skip.MISSING_OBJECT, 0), "the objects of {} files are missing from the repository"),
+        (draft.skipped.get(Skip.MISSING_OBJECT, 0), "the objects of {} files are missing"),
         (draft.skipped.get(Skip.PARSE_TIMEOUT, 0), "the processor had no time to parse {} files"),
     ]
     lacking = sum(count for count, _ in reasons)
