@@ -19,7 +19,7 @@ from nibd.ipc.messages import ErrorCode, RpcError
 from waiting import wait_until
 
 CHILD = """
-import os, signal, subprocess, sys, threading, time
+import os, signal, subprocess, sys, threading
 from nibd.ipc.child_endpoint import ChildEndpoint, ChildRequest
 from nibd.ipc.messages import ErrorCode, RpcError
 
@@ -76,9 +76,10 @@ while True:
         os.kill(os.getpid(), signal.SIGSTOP)
     elif request.method == "grandchild":
         request.reply(subprocess.Popen(["sleep", "3600"]).pid)
-    elif request.method == "hog":
-        time.sleep(0.2)
-        request.reply(None)
+    elif request.method == "finish":
+        request.notify("waiting", None)
+        request.cancelled.wait()
+        request.reply("finished all the same")
 """
 
 
@@ -304,11 +305,60 @@ def test_params_that_json_lacks_are_the_callers_error(script: Path, mark: Path) 
     with_child(script, mark, work)
 
 
+LARGE = {"text": "x" * 1_000_000}
+
+
+async def fill_pipe(child: ChildProcess, calls: int) -> list[asyncio.Task[Any]]:
+    """Stop the child and call it until its pipe takes no more; the calls, which wait until it goes on."""
+    await child.call("echo")
+    os.kill(child.pid, signal.SIGSTOP)
+    await asyncio.to_thread(wait_frozen, psutil.Process(child.pid))
+    asked = [asyncio.create_task(child.call("echo", LARGE)) for _ in range(calls)]
+    while child._wire._room is None:
+        await asyncio.sleep(0)
+    return asked
+
+
 def test_a_full_pipe_holds_callers_back_until_the_child_reads(script: Path, mark: Path) -> None:
     async def work(child: ChildProcess) -> None:
-        large = {"text": "x" * 1_000_000}
-        answers = await asyncio.gather(child.call("hog"), *(child.call("echo", large) for _ in range(8)))
-        assert answers == [None] + [large] * 8
+        asked = await fill_pipe(child, 8)
+        assert child._wire._stdin().get_write_buffer_size() < 2 * len(LARGE["text"])
+        os.kill(child.pid, signal.SIGCONT)
+        assert await asyncio.gather(*asked) == [LARGE] * 8
+
+    with_child(script, mark, work)
+
+
+def test_a_call_that_is_unwanted_is_awaited_until_the_child_has_let_go(script: Path, mark: Path) -> None:
+    async def work(child: ChildProcess) -> None:
+        unwanted, waiting = asyncio.Event(), asyncio.Event()
+        call = asyncio.create_task(
+            child.call("wait_cancel", None, lambda *_: waiting.set(), unwanted=unwanted)
+        )
+        await waiting.wait()
+        unwanted.set()
+        with pytest.raises(RpcError) as caught:
+            await call
+        assert caught.value.code is ErrorCode.CANCELLED
+        assert await child.call("finish", unwanted=unwanted) == "finished all the same"
+        assert await child.call("echo", {"n": 1}, unwanted=asyncio.Event()) == {"n": 1}
+
+    with_child(script, mark, work)
+
+
+def test_a_call_that_is_unwanted_before_it_could_be_sent_is_told_after_it(script: Path, mark: Path) -> None:
+    async def work(child: ChildProcess) -> None:
+        asked = await fill_pipe(child, 1)
+        unwanted = asyncio.Event()
+        unwanted.set()
+        call = asyncio.create_task(child.call("wait_cancel", unwanted=unwanted))
+        for _ in range(3):
+            await asyncio.sleep(0)  # both the call and whatever tells of it get their turn
+        os.kill(child.pid, signal.SIGCONT)
+        with pytest.raises(RpcError) as caught:
+            await call
+        assert caught.value.code is ErrorCode.CANCELLED
+        assert await asyncio.gather(*asked) == [LARGE]
 
     with_child(script, mark, work)
 

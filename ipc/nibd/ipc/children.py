@@ -118,10 +118,12 @@ class ChildProcess:
         frame = encode(Request(request_id, method, params))
         future: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
         self._calls[request_id] = future, on_notification
-        teller = asyncio.ensure_future(self._tell(unwanted, request_id)) if unwanted else None
+        teller = None
         try:
             async with asyncio.timeout(timeout_s):
                 await self._send(frame)
+                if unwanted is not None:  # from now on: before the request the child would make nothing of it
+                    teller = asyncio.ensure_future(self._tell(unwanted, request_id))
                 return await future
         except TimeoutError as error:
             self._cancel(request_id)
