@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from daemon_world import NO_DENSE, Daemon, configure, running
+from gitrepo import Repo
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -48,3 +51,20 @@ def isolated_home(
     with tempfile.TemporaryDirectory(prefix="nibd-") as runtime:
         monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
         yield home
+
+
+@pytest.fixture
+def daemon() -> Iterator[Daemon]:
+    """A daemon that runs, without a dense view."""
+    configure(NO_DENSE)
+    with running() as started:
+        yield started
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    """A repository with a file in one commit; a module that needs another has a fixture of its own."""
+    made = Repo(tmp_path / "repo")
+    made.write("a.py", "def alpha():\n    return 'first'\n")
+    made.commit("one")
+    return made

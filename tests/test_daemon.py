@@ -5,30 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from daemon_world import NO_DENSE, Daemon, configure, running
+from daemon_world import Daemon
 from gitrepo import Repo, run_git
 from nibd.ipc.messages import ErrorCode, RpcError
 from waiting import wait_until
-
-
-@pytest.fixture
-def daemon() -> Iterator[Daemon]:
-    configure(NO_DENSE)
-    with running() as started:
-        yield started
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Repo:
-    made = Repo(tmp_path / "repo")
-    made.write("a.py", "def alpha():\n    return 'first'\n")
-    made.commit("one")
-    return made
 
 
 def shows(daemon: Daemon, repo: Repo) -> str | None:

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from daemon_world import NO_DENSE, Daemon, configure, running
 from gitrepo import Repo
 from nibd.hooks import Outcome, install
 from trouble_world import events, settled
 from waiting import wait_until
-
-
-@pytest.fixture
-def daemon() -> Iterator[Daemon]:
-    configure(NO_DENSE)
-    with running() as started:
-        yield started
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Repo:
-    made = Repo(tmp_path / "repo")
-    made.write("a.py", "def alpha():\n    pass\n")
-    made.commit("one")
-    return made
 
 
 def taken_in(daemon: Daemon, repo: Repo) -> Path:

@@ -27,14 +27,6 @@ def folder() -> Iterator[Path]:
         yield made
 
 
-@pytest.fixture
-def repo(tmp_path: Path) -> Repo:
-    made = Repo(tmp_path / "repo")
-    made.write("a.py", "def alpha():\n    return 'first'\n")
-    made.commit("one")
-    return made
-
-
 def found(reading: Reading, name: str) -> list[str]:
     return [unit.qualified for unit in symbols.find(reading.structure, reading.listing, name)]
 

@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from daemon_world import NO_DENSE, Daemon, configure, running
+from daemon_world import Daemon
 from gitrepo import Repo
 from trouble_world import building, events, large, settled
 from waiting import wait_until
-
-
-@pytest.fixture
-def daemon() -> Iterator[Daemon]:
-    configure(NO_DENSE)
-    with running() as started:
-        yield started
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Repo:
-    made = Repo(tmp_path / "repo")
-    made.write("a.py", "def alpha():\n    return 'first'\n")
-    made.commit("one")
-    return made
 
 
 def knows(daemon: Daemon, repo: Repo, name: str) -> bool:
