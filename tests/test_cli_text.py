@@ -303,7 +303,7 @@ def test_progress_without_a_terminal_is_a_line_a_stage_and_then_one_each_five_se
         bar.notified("progress", {"stage": "dense", "done": 0, "total": None})
 
     assert capsys.readouterr().err.splitlines() == [
-        "facts: 0 of 40", "facts: 5 of 40", "facts: 10 of 40", "dense: 0",
+        "facts: 0 of 40", "facts: 5 of 40", "facts: 10 of 40", "dense",
     ]  # fmt: skip
 
 

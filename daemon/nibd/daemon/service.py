@@ -24,7 +24,7 @@ from nibd.daemon.parameters import Parameters
 from nibd.daemon.reading import Reading
 from nibd.daemon.registry import Checkout, RegistryError, checkout_id, repository_id
 from nibd.daemon.status import Standing, doctor, lag, standing, status, view_json
-from nibd.daemon.verification import verify
+from nibd.daemon.verification import Verifications
 from nibd.ipc.children import ChildDied
 from nibd.ipc.handlers import Handler, Method, RequestContext
 from nibd.ipc.messages import PROTOCOL_VERSION, ErrorCode, Json, JsonObject, RpcError
@@ -55,6 +55,7 @@ class Service:
         self._started_at = time.time()
         self._threads = ThreadPoolExecutor(QUERY_THREADS, "nibd-query")
         self._blobs = answers.Blobs()
+        self._verifications = Verifications(coordinator)
 
     def methods(self) -> dict[str, Handler | Method]:
         return {
@@ -202,7 +203,7 @@ class Service:
             if reading is None:
                 raise RpcError(ErrorCode.VIEW_NOT_READY, "nothing is published yet; `nibd wait` first")
             try:
-                verdict = await verify(self._coordinator, state, reading.publication, wanted, context)
+                verdict = await self._verifications.verify(state, reading.publication, wanted, context)
             except RpcError as error:
                 if error.data == DAMAGED:
                     raise self._damage(state, NEEDS_STRUCTURE, CorruptStore(error.message)) from error

@@ -60,5 +60,6 @@ class ProgressBar:
 
     def _print(self, stage: str, done: int, total: int | None) -> None:
         if not self._console.is_terminal:
-            print(f"{stage}: {done}{f' of {total}' if total else ''}", file=sys.stderr, flush=True)
+            counted = f": {done}{f' of {total}' if total else ''}" if total is not None or done else ""
+            print(f"{stage}{counted}", file=sys.stderr, flush=True)
             self._last_line_at = self._clock()
