@@ -126,9 +126,9 @@ class Catalog:
     def unneeded(self, keep: int, damaged: Collection[Generation] = ()) -> list[Generation]:
         """The snapshots that nothing needs (but those that are `damaged`), newest first.
 
-        Needed are, for each checkout, its current one and for each view the newest that serves it
-        (an older snapshot keeps answering until the view is repaired), and the `keep` newest others,
-        for the way back to a branch.
+        Needed are, for each checkout, its current one and for each view, and each family of relations
+        that the current one speaks of, the newest that serves it (an older snapshot keeps answering
+        until the view is repaired), and the `keep` newest others, for the way back to a branch.
         """
         with self._db.transaction() as db:
             snapshots = {s.generation: s for s in self.snapshots() if s.generation not in damaged}
@@ -167,19 +167,18 @@ def _publication(row: sqlite3.Row) -> Publication:
     return Publication(CheckoutId(row["checkout"]), CommitId(row["commit"]), snapshot, row["published_at"])
 
 
-def _needed_by_checkouts(
-    db: sqlite3.Connection, snapshots: dict[Generation, Snapshot]
-) -> set[Generation]:
+def _needed_by_checkouts(db: sqlite3.Connection, snapshots: dict[Generation, Snapshot]) -> set[Generation]:
     needed: set[Generation] = set()
-    missing: dict[str, set[View]] = {}
+    missing: dict[str, set[str]] = {}
     for checkout, generation in db.execute("SELECT checkout, generation FROM publication ORDER BY id DESC"):
         if generation not in snapshots:
             continue
-        if checkout not in missing:
-            missing[checkout] = set(View)
-            needed.add(Generation(generation))
         snapshot = snapshots[Generation(generation)]
-        served = {view for view, record in snapshot.views.items() if record.serves}
+        if checkout not in missing:
+            missing[checkout] = {*View, *snapshot.relations}
+            needed.add(Generation(generation))
+        records = [*snapshot.views.items(), *snapshot.relations.items()]
+        served = {part for part, record in records if record.serves}
         if served & missing[checkout]:
             needed.add(Generation(generation))
             missing[checkout] -= served

@@ -8,14 +8,17 @@ Two steps, so that whoever serves can come between them: `removable` says what c
 removes of it what no request reads. What a request reads is left for the next collection.
 
 Only for the process that writes, between two jobs; it may not publish between the two steps.
+Relations have a writer of their own, which collects them by `collect_relations`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from nibd.stores.catalog import Catalog
 from nibd.stores.errors import CorruptStore
+from nibd.stores.relations import RelationStore, ResolutionId
 from nibd.stores.repository import RepositoryStores, sweep
 from nibd.stores.snapshot import Generation, Snapshot
 
@@ -45,6 +48,21 @@ def collect(
     stores.catalog.retire(removed)
     swept = sweep(stores.folder, stores.catalog)
     return len(swept), _collect_rows(stores) if deep else {}
+
+
+def collect_relations(
+    catalog: Catalog,
+    relations: RelationStore,
+    unpublished: Collection[ResolutionId] = (),
+    interrupt: Callable[[], None] = lambda: None,
+) -> dict[str, int]:
+    """Remove the resolutions that no kept snapshot names, and what only they held: how many rows by kind.
+
+    Only for the process that writes relations. `unpublished` are the resolutions that it has made and no
+    snapshot names yet. `interrupt` as in `RelationStore.collect`.
+    """
+    named = {number for snapshot in catalog.snapshots() for number in snapshot.resolutions().values()}
+    return relations.collect(named | set(unpublished), interrupt)
 
 
 def _damage(stores: RepositoryStores, snapshot: Snapshot) -> str | None:

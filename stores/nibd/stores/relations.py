@@ -33,7 +33,7 @@ from typing import Any, NewType, TypeVar
 from sqlite_utils import Database, Migrations
 
 from nibd.stores.bitmap import Bitmap
-from nibd.stores.database import Connection, open_database, open_reader
+from nibd.stores.database import Connection, is_made, open_database, open_reader
 from nibd.stores.errors import CorruptStore, StoreError
 from nibd.stores.relation_records import RelationRecord, pack
 from nibd.stores.relation_types import FileRelations, Target
@@ -104,6 +104,11 @@ class RelationStore:
     @staticmethod
     def open_reader(path: Path) -> RelationStore:
         return RelationStore(open_reader(path, CorruptRelations))
+
+    @staticmethod
+    def is_made(path: Path) -> bool:
+        """Whether there is a store to be read."""
+        return is_made(path, CorruptRelations)
 
     def close(self) -> None:
         self._db.close()
@@ -255,7 +260,7 @@ class RelationStore:
 
         `interrupt` is called between steps, each of which is a transaction, and may raise: what was
         removed by then is removed, and the next collection does the rest. Other threads may write
-        meanwhile; a resolution that they add must be in `keep` or come after this has begun.
+        meanwhile; resolutions go first, and what is not in `keep` by then goes with them.
         """
         removed = Counter({"resolutions": self._drop_resolutions(set(keep))} | _NOTHING)
         after: tuple[bytes, bytes] | None = (b"", b"")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Self
 
 from nibd.stores.catalog import Catalog
 from nibd.stores.facts import FactStore
+from nibd.stores.relations import RelationStore
 from nibd.stores.structure import StructureStore
 
 FileIdentity = tuple[int, int]
@@ -35,6 +37,11 @@ class RepositoryFolder:
         return self.root / "structure.db"
 
     @property
+    def relations(self) -> Path:
+        """Comes with the first relations, made by another process than the rest; it may be missing."""
+        return self.root / "relations.db"
+
+    @property
     def lexical(self) -> Path:
         return self.root / "lexical"
 
@@ -52,15 +59,49 @@ class RepositoryFolder:
         if self.root.exists():
             shutil.rmtree(self.root)
 
+    def clear_relations(self) -> None:
+        """Remove the relations alone: for the process that writes them, when it has closed them."""
+        # The log first: beside a new database it would be taken for a part of that.
+        for suffix in ("-wal", "", "-shm"):
+            self.relations.with_name(self.relations.name + suffix).unlink(missing_ok=True)
+
+
+class RelationsReader:
+    """relations.db for who only reads it: it may come, go and be made anew at any time. For any thread."""
+
+    def __init__(self, folder: RepositoryFolder) -> None:
+        self._path = folder.relations
+        self._lock = threading.Lock()
+        self._store: RelationStore | None = None
+        self._replaced: list[RelationStore] = []  # still open: another thread may be reading them
+
+    def current(self) -> RelationStore | None:
+        """The store that is there now; `None` before the first relations. Stays open until `close`."""
+        with self._lock:
+            if self._store and not self._store.is_in_place():
+                self._replaced.append(self._store)
+                self._store = None
+            if self._store is None and RelationStore.is_made(self._path):
+                self._store = RelationStore.open_reader(self._path)
+            return self._store
+
+    def close(self) -> None:
+        with self._lock:
+            for store in (*self._replaced, *([self._store] if self._store else [])):
+                store.close()
+            self._replaced, self._store = [], None
+
 
 @dataclass(frozen=True, slots=True)
 class RepositoryStores:
-    """The stores of one repository, open in the one process that writes them."""
+    """The stores of one repository, open in the one process that writes them, all but the relations:
+    those are another's."""
 
     folder: RepositoryFolder
     catalog: Catalog
     facts: FactStore
     structure: StructureStore
+    relations: RelationsReader
     _identity: tuple[FileIdentity | None, ...]
 
     @staticmethod
@@ -76,7 +117,8 @@ class RepositoryStores:
         facts = FactStore.open(folder.facts, extractor)
         structure = StructureStore.open(folder.structure)
         catalog = Catalog.open(folder.catalog)  # last: readers take it for the sign that all are there
-        return RepositoryStores(folder, catalog, facts, structure, folder.identity())
+        relations = RelationsReader(folder)
+        return RepositoryStores(folder, catalog, facts, structure, relations, folder.identity())
 
     def is_in_place(self) -> bool:
         """Whether the files that are open are still those of the folder: none was deleted or replaced."""
@@ -86,6 +128,7 @@ class RepositoryStores:
         self.catalog.close()
         self.facts.close()
         self.structure.close()
+        self.relations.close()
 
     def __enter__(self) -> Self:
         return self
@@ -115,6 +158,7 @@ def fsync_folder(path: Path) -> None:
 def sweep(folder: RepositoryFolder, catalog: Catalog) -> list[Path]:
     """Remove the artifacts that no kept snapshot names: what a crash or a retirement left.
 
+    Not so relations.db, which has another writer and is collected by it (`collect_relations`).
     Only for the process that writes, between two jobs: a job's unfinished artifact is named by
     nothing either.
     """

@@ -8,14 +8,20 @@ says that at some time a checkout, standing at a commit of that tree, showed the
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NewType
 
+from nibd.stores.bitmap import Bitmap
+from nibd.stores.relations import ResolutionId
 from nibd.stores.structure import ListingId
 from nibd.stores.types import Assurance, CheckoutId, CommitId, RepoPath, State, TreeId, View
 
 Generation = NewType("Generation", int)
+
+RELATIONS = "relations.db#"
+"""Before the number of the resolution, in the location of a family's relations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +45,8 @@ class Coverage:
 class ViewRecord:
     """What a snapshot says of one view.
 
-    `artifact` is `None` unless something can be served; the structural view's is its listing.
+    `artifact` is `None` unless something can be served; the structural view's is its listing, that of
+    a family's relations their resolution.
     `work` holds what making it took (files parsed, texts embedded, seconds by stage).
     `capabilities` maps a capability to the reason of its absence, `None` when it is there.
     """
@@ -59,12 +66,21 @@ class ViewRecord:
         """Whether queries can be answered from it, in whole or in part."""
         return self.artifact is not None and self.state in (State.READY, State.BUILDING)
 
+    @property
+    def resolution(self) -> ResolutionId | None:
+        """Of a family's relations, where there are some."""
+        if self.artifact is None or not self.artifact.location.startswith(RELATIONS):
+            return None
+        return ResolutionId(int(self.artifact.location.removeprefix(RELATIONS)))
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """`files` counts the tree's files (`total`, `indexed`), `skipped` the rest by reason.
 
-    `missing_rules` are the rule files whose objects were missing when it was made.
+    `missing_rules` are the rule files whose objects were missing when it was made. `relations` says of
+    each language family what is known of its relations, in the words of a view; they are made by another
+    process than the views, and each family's is ready in its own time.
     """
 
     tree: TreeId
@@ -75,11 +91,21 @@ class Snapshot:
     views: Mapping[View, ViewRecord]
     notes: tuple[str, ...] = ()
     missing_rules: tuple[RepoPath, ...] = ()
+    relations: Mapping[str, ViewRecord] = field(default_factory=dict)
 
     def with_view(self, view: View, record: ViewRecord) -> Snapshot:
         return replace(self, views={**self.views, view: record})
 
+    def with_relations(self, family: str, record: ViewRecord) -> Snapshot:
+        return replace(self, relations={**self.relations, family: record})
+
+    def resolutions(self) -> dict[str, ResolutionId]:
+        """By family, those that it names."""
+        named = {family: record.resolution for family, record in self.relations.items()}
+        return {family: number for family, number in named.items() if number is not None}
+
     def artifacts(self) -> list[Artifact]:
+        """Those of the views."""
         return [record.artifact for record in self.views.values() if record.artifact]
 
 
@@ -93,19 +119,26 @@ class Publication:
     published_at: float
 
 
+def resolution_artifact(resolution: ResolutionId, bits: Bitmap) -> Artifact:
+    """What the record of a family's relations names."""
+    return Artifact(f"{RELATIONS}{resolution}", f"{zlib.crc32(bits.data):08x}", len(bits.data))
+
+
 def encode(snapshot: Snapshot) -> str:
     """The manifest as JSON; tree and generation are columns beside it."""
-    return json.dumps(
-        {
-            "listing": snapshot.listing,
-            "files": dict(snapshot.files),
-            "skipped": dict(snapshot.skipped),
-            "notes": list(snapshot.notes),
-            "missing_rules": [path.decode("latin-1") for path in snapshot.missing_rules],
-            "views": {view.value: _encode_view(record) for view, record in snapshot.views.items()},
-        },
-        separators=(",", ":"),
-    )
+    manifest: dict[str, Any] = {
+        "listing": snapshot.listing,
+        "files": dict(snapshot.files),
+        "skipped": dict(snapshot.skipped),
+        "notes": list(snapshot.notes),
+        "missing_rules": [path.decode("latin-1") for path in snapshot.missing_rules],
+        "views": {view.value: encode_view(record) for view, record in snapshot.views.items()},
+    }
+    if snapshot.relations:
+        manifest["relations"] = {
+            family: encode_view(record) for family, record in snapshot.relations.items()
+        }
+    return json.dumps(manifest, separators=(",", ":"))
 
 
 def decode(tree: TreeId, generation: Generation, manifest: str) -> Snapshot:
@@ -118,11 +151,12 @@ def decode(tree: TreeId, generation: Generation, manifest: str) -> Snapshot:
         skipped=data["skipped"],
         notes=tuple(data["notes"]),
         missing_rules=tuple(RepoPath(path.encode("latin-1")) for path in data.get("missing_rules", ())),
-        views={View(name): _decode_view(record) for name, record in data["views"].items()},
+        views={View(name): decode_view(record) for name, record in data["views"].items()},
+        relations={family: decode_view(record) for family, record in data.get("relations", {}).items()},
     )
 
 
-def _encode_view(record: ViewRecord) -> dict[str, Any]:
+def encode_view(record: ViewRecord) -> dict[str, Any]:
     artifact = record.artifact
     return {
         "state": record.state.value,
@@ -137,7 +171,7 @@ def _encode_view(record: ViewRecord) -> dict[str, Any]:
     }
 
 
-def _decode_view(data: dict[str, Any]) -> ViewRecord:
+def decode_view(data: dict[str, Any]) -> ViewRecord:
     return ViewRecord(
         state=State(data["state"]),
         assurance=Assurance(data["assurance"]) if data["assurance"] else None,
