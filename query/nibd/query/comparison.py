@@ -115,16 +115,22 @@ def compare_dense(
 
 
 def queries(side: Side, count: int) -> list[str]:
-    """Queries of one to five terms that the tree has, the same for the same tree."""
+    """`count` queries of one to five terms that the tree has, the same for the same tree.
+
+    None for a tree without terms; some are alike where it has few.
+    """
     chosen = random.Random(20240102)
-    files = _by_path(side)
-    paths = sorted(path for path, (_, file) in files.items() if file.skip is None)
-    made = []
-    for path in chosen.choices(paths, k=count) if paths else []:
-        file = files[path][1]
+    files = {path: file for path, (_, file) in _by_path(side).items() if file.skip is None}
+    paths = sorted(files)
+    made: list[str] = []
+    while paths and len(made) < count:
+        at = chosen.randrange(len(paths))
+        file = files[paths[at]]
         vocabulary = side.facts.counts(file.blob, file.language).vocabulary()
         if vocabulary:
             made.append(" ".join(chosen.choices(vocabulary, k=chosen.randint(1, 5))))
+        else:
+            del paths[at]  # such as an empty file
     return made
 
 
