@@ -1,0 +1,148 @@
+"""What has to be known of a language server to run it: the types. `registry` has the five drivers.
+
+A **driver** describes one server: how it is found, with which arguments, environment and settings it is
+started, how it learns of files, how it has settled, and its **guards**: each way in which a repository could
+make it run code of the repository's own (invariant 10), with what shuts that way. An **installation** is
+that server as found on this machine. **Options** are what the caller decides for one private tree.
+
+Nothing here reads this process's environment: folders to look in are parameters, and a server's environment
+is built from nothing. It names no program of the repository: a search passes over whatever lies inside
+the folders that are forbidden to it, links resolved.
+
+`trusted` in the options is the owner's word that code of this repository may run (off by default).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nibd.repair.servers.inbound import Json
+from nibd.stores.types import RepoPath
+
+UTF_8 = "utf-8"
+UTF_16 = "utf-16"
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Where programs are looked for: `folders` first, then those of `path` (as in `$PATH`).
+
+    Relative folders and what lies inside `forbidden` (the checkout, the private tree) are passed over.
+    `home` is the user's, for programs that keep their state there (rustup); only programs that are found
+    are told of it, when they are asked for their version or their real place.
+    """
+
+    path: str
+    folders: tuple[Path, ...] = ()
+    forbidden: tuple[Path, ...] = ()
+    home: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A server that can be started. `tools` are other programs that it needs, by name."""
+
+    program: Path
+    version: str
+    tools: Mapping[str, Path] = field(default_factory=dict)
+    tool_versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def identity(self) -> str:
+        """One line for a profile: every version that answers depend on."""
+        tools = (f"{name} {version}" for name, version in sorted(self.tool_versions.items()))
+        return "; ".join((self.version, *tools))
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The server can't be had: `reason`, and the `install` command that brings it."""
+
+    reason: str
+    install: str
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the caller decides for a server on one private tree.
+
+    `cache` is a folder of the caller's for this server and tree alone: home, caches and index of the server
+    live there, and deleting it loses only time. The others name what the user's dependencies are found by:
+    `python` an interpreter or its environment's folder (read, never run), `go_modules` a module cache,
+    `cargo_home` (registry, sources, the user's own configuration), `compile_commands` the folder of a
+    compile_commands.json whose paths lead into the private tree.
+    """
+
+    cache: Path
+    python: Path | None = None
+    go_modules: Path | None = None
+    cargo_home: Path | None = None
+    compile_commands: Path | None = None
+    trusted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How a server is started for one tree. `env` is its whole environment."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    initialization: Json
+    settings: Mapping[str, Json]
+    """Answers to `workspace/configuration`, by section; sent by `didChangeConfiguration` when they change."""
+    limits: tuple[str, ...] = ()
+    """What answers will lack, in words for `status`: coverage is reduced, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """One way to make the server run a repository's code, and what shuts it."""
+
+    threat: str
+    shut_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """One language server. See the module.
+
+    `launch(installed, root, options)` writes what the server needs into `options.cache` and is called again
+    after each change of the tree, for its settings and limits.
+    """
+
+    family: str
+    """`python`, `javascript`, `go`, `rust` or `c`."""
+    server: str
+    languages: frozenset[str]
+    """Ids of `nibd.repair.languages`."""
+    suffixes: tuple[bytes, ...]
+    """Endings of the source files that it is asked about."""
+    install: str
+    find: Callable[[Search], Installed | Missing]
+    launch: Callable[[Installed, Path, Options], Launch]
+    guards: tuple[Guard, ...]
+    prepare: Callable[[Options], None] | None = None
+    """Called once before each start, not on changes: what has to be cleared."""
+    opens_files: bool = False
+    """Answers are only right when every source file is opened (`didOpen`), with `language_id` each."""
+    restart_on_change: bool = False
+    """It has to be started anew, `options.cache` emptied, when its sources changed."""
+    reports_status: bool = False
+    """It says by `experimental/serverStatus` whether it is quiescent; until it has, its answers are empty."""
+    settle_wait_s: float = 0.0
+    """How long after a change it may still answer from old text without saying that it works."""
+    nothing_found: tuple[str, ...] = ()
+    """Beginnings of error messages that mean an answer: there is nothing at that place."""
+    language_ids: Mapping[bytes, str] = field(default_factory=dict)
+    """LSP's language id by ending, for files that are opened."""
+    line_ends: tuple[str, ...] = ("\n",)
+    """What it takes for the end of a line, apart from `\\r\\n` (see `positions`)."""
+
+    def owns(self, path: RepoPath) -> bool:
+        return path.endswith(self.suffixes)
+
+    def language_id(self, path: RepoPath) -> str:
+        ending = path[path.rfind(b".") :]
+        return self.language_ids.get(ending) or self.language_ids.get(ending.lower(), "plaintext")

@@ -1,0 +1,36 @@
+"""What can go wrong with a language server, and what is no error.
+
+    ServerError
+    └── ServerFailed    it did not start, or refused `initialize`; `reason` says why
+
+Once a server runs nothing is raised for what it does: a question that got no answer is `Unknown`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class ServerError(Exception):
+    """The root of this package's errors."""
+
+
+class ServerFailed(ServerError):  # noqa: N818 - said of a server
+    """The server could not be started. `reason` is one line for people."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """In place of an answer: the server said nothing that is one. Never to be taken for "there is none".
+
+    `transient` tells that the server itself asks to be asked again (its content changed meanwhile).
+    `message` is that of the server's error response, empty where there was none.
+    """
+
+    reason: str
+    transient: bool = False
+    message: str = ""

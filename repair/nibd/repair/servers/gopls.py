@@ -1,0 +1,89 @@
+"""Go: gopls, with the go command that it runs for `go list`.
+
+Both are the caller's: PATH names one folder, made here, that holds `go` alone, so that there is no git, no
+compiler and no gopackagesdriver to be found. Modules come from the vendor folder or from a module cache;
+nothing is fetched, and a `toolchain` line in go.mod does not bring another Go.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nibd.repair.servers.driver import Driver, Guard, Installed, Launch, Missing, Options, Search
+from nibd.repair.servers.programs import candidates, find_server, first_line, output_of, private_home
+
+INSTALL = "go install golang.org/x/tools/gopls@latest"
+
+
+def find(search: Search) -> Installed | Missing:
+    found = find_server(search, "gopls", INSTALL, ("version",))
+    if isinstance(found, Missing):
+        return found
+    for go in candidates(search, "go"):
+        version = output_of(go, ("version",), search)
+        if version:
+            return Installed(found.program, found.version, {"go": go}, {"go": first_line(version)})
+    return Missing("gopls needs the go command, which is not installed", "install Go: https://go.dev/dl")
+
+
+def launch(installed: Installed, root: Path, options: Options) -> Launch:
+    tools = options.cache / "bin"
+    _link(tools / "go", installed.tools["go"])
+    modules = options.go_modules or options.cache / "go-modules"
+    vendored = (root / "vendor" / "modules.txt").is_file()
+    env = private_home(options.cache) | {
+        "PATH": f"{tools}:/usr/bin:/bin" if options.trusted else str(tools),
+        "GOPATH": str(options.cache / "go"),
+        "GOCACHE": str(options.cache / "go-build"),
+        "GOMODCACHE": str(modules),
+        "GOFLAGS": ("-mod=vendor" if vendored else "-mod=readonly") + " -buildvcs=false",
+        "GOPROXY": "off",
+        "GOSUMDB": "off",
+        "GOVCS": "*:off",
+        "GOENV": "off",
+        "GOTOOLCHAIN": "local",
+        "GOTELEMETRY": "off",
+        "GOPACKAGESDRIVER": "off",
+        "CGO_ENABLED": "1" if options.trusted else "0",
+    }
+    settings = {"symbolScope": "workspace", "vulncheck": "Off", "verboseOutput": False}
+    argv = (str(installed.program), "serve")
+    return Launch(argv, env, settings, {"gopls": settings}, _limits(root, options))
+
+
+def _link(link: Path, target: Path) -> None:
+    if link.is_symlink() and link.readlink() == target:
+        return
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to(target)
+
+
+def _limits(root: Path, options: Options) -> tuple[str, ...]:
+    limits = []
+    if not any((root / name).is_file() for name in ("go.mod", "go.work")):
+        limits.append("no go.mod or go.work at the top of the repository")
+    if options.go_modules is None and not (root / "vendor").is_dir():
+        limits.append("no module cache and no vendor folder: imports of other modules lead nowhere")
+    return (*limits, *(() if options.trusted else ("cgo is off",)))
+
+
+DRIVER = Driver(
+    family="go",
+    server="gopls",
+    languages=frozenset({"go"}),
+    suffixes=(b".go",),
+    install=INSTALL,
+    find=find,
+    launch=launch,
+    guards=(
+        Guard("cgo (a C compiler with flags of the repository)", "CGO_ENABLED=0, no compiler on PATH"),
+        Guard("a toolchain that go.mod or go.work names", "GOTOOLCHAIN=local, GOPROXY=off"),
+        Guard("fetching modules, version control tools", "GOPROXY=off, GOVCS=*:off, no git on PATH"),
+        Guard("-toolexec and the like from a go.env file", "GOENV=off, GOFLAGS set here"),
+        Guard("a gopackagesdriver in the tree or on PATH", "GOPACKAGESDRIVER=off"),
+        Guard("go.mod rewritten while it is read", "-mod=readonly or -mod=vendor"),
+    ),
+    nothing_found=("no identifier found", "no object found", "cannot find"),
+    language_ids={b".go": "go"},
+)

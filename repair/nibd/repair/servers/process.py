@@ -1,0 +1,139 @@
+"""A language server as a process: started apart, watched, and ended with all that it started.
+
+It runs in a session of its own with exactly the environment that it is given, and is killed by the kernel
+when the *thread* that started it ends (PR_SET_PDEATHSIG): start servers from a thread that lives as
+long as they should. A process that ended stays unreaped until `kill`, so that its id, which is also its
+process group's, can't have become someone else's by then.
+
+Stderr is drained by a thread; its last `TAIL_BYTES` are kept. Stdin does not block: `Outbox` writes to it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO, Self
+
+from nibd.repair.servers import _launch
+from nibd.repair.servers.errors import ServerFailed
+
+TAIL_BYTES = 16_384
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+class ServerProcess:
+    """One running server. `stdin` is a file descriptor, `stdout` a buffered file."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._process = process
+        self._tail = bytearray()
+        self.pid = process.pid
+        self.stdin = process.stdin.fileno()
+        self.stdout: BinaryIO = process.stdout  # type: ignore[assignment]
+        os.set_blocking(self.stdin, False)
+        self._drain = threading.Thread(target=self._read_stderr, name=f"stderr-{self.pid}", daemon=True)
+        self._drain.start()
+
+    @classmethod
+    def start(cls, argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> Self:
+        """Start `argv[0]`, an absolute path. Raises ServerFailed when there can be no process."""
+        launch = [sys.executable, "-I", "-S", _launch.__file__, str(os.getpid()), *argv]
+        pipe = subprocess.PIPE
+        try:
+            return cls(
+                subprocess.Popen(
+                    launch, stdin=pipe, stdout=pipe, stderr=pipe, env=env, cwd=cwd, start_new_session=True
+                )
+            )
+        except OSError as error:
+            raise ServerFailed(f"{argv[0]}: {error.strerror}") from error
+
+    @property
+    def is_running(self) -> bool:
+        flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return self._process.returncode is None and os.waitid(os.P_PID, self.pid, flags) is None
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until stdout and stderr are closed, as they are when it has ended; tell whether they are."""
+        self._drain.join(timeout_s)
+        return not self._drain.is_alive()
+
+    def kill(self) -> None:
+        """Kill it and whatever it started and left in its session; reap it. May be called again."""
+        if self._process.returncode is not None:
+            return
+        for pid in session_members(self.pid):
+            _signal(pid)
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            _signal(self.pid)
+        self._process.wait()
+        self._drain.join(1.0)
+        for file in (self._process.stdin, self._process.stderr):
+            if file is not None:
+                file.close()
+
+    def memory_bytes(self) -> int:
+        """Resident memory of everything in its session; 0 when it has ended."""
+        return sum(map(_resident_bytes, session_members(self.pid)))
+
+    def stderr_tail(self) -> str:
+        return bytes(self._tail).decode("utf-8", "replace").strip()
+
+    def how_it_ended(self) -> str:
+        """One line: exit status or signal, and the last line of stderr."""
+        found = None
+        if self._process.returncode is None:
+            flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
+            found = os.waitid(os.P_PID, self.pid, flags)
+        if found is None:
+            return "it closed its output"
+        signalled = found.si_code != os.CLD_EXITED
+        ended = f"signal {found.si_status}" if signalled else f"status {found.si_status}"
+        last = self.stderr_tail().rpartition("\n")[2][:200]
+        return f"it ended with {ended}" + (f": {last}" if last else "")
+
+    def _read_stderr(self) -> None:
+        assert self._process.stderr is not None
+        descriptor = self._process.stderr.fileno()
+        while data := os.read(descriptor, 65_536):
+            self._tail += data
+            del self._tail[:-TAIL_BYTES]
+
+
+def session_members(session: int) -> list[int]:
+    """Ids of the processes in a session, zombies left out."""
+    members = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = (entry / "stat").read_bytes()
+            except OSError:
+                continue  # ended meanwhile
+            state, _parent, _group, its_session = stat[stat.rindex(b")") + 2 :].split(b" ", 4)[:4]
+            if int(its_session) == session and state not in (b"Z", b"X"):
+                members.append(int(entry.name))
+    return members
+
+
+def _resident_bytes(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_bytes().split(b" ", 2)[1]) * _PAGE_BYTES
+    except OSError:
+        return 0  # ended meanwhile
+
+
+def _signal(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return

@@ -1,0 +1,159 @@
+"""Rust: rust-analyzer, with cargo and rustc of the caller's choice.
+
+rust-analyzer runs `cargo metadata` and `rustc` in the tree. A repository can make both run its own code: by
+`.cargo/config.toml` (rustc, wrappers, `[env]` with LD_PRELOAD), by a toolchain file that rustup's proxies
+obey, by `rust-project.json` or `rust-analyzer.toml` (a toolchain, commands to run). So:
+
+- cargo is a script of ours in the cache folder, which knows `metadata` and `--version` only and runs the real
+  one at `/`: cargo looks for configuration from its working folder upwards, so it never sees the tree's;
+- rustc and cargo are those of a toolchain's own folder, never rustup's proxies;
+- the manifests are named (`linkedProjects`), so that nothing is discovered;
+- build scripts, proc macros, checks and the like are off, unless `trusted`.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+from nibd.repair.servers.driver import Driver, Guard, Installed, Launch, Missing, Options, Search
+from nibd.repair.servers.programs import candidates, find_server, first_line, output_of, private_home
+
+INSTALL = "rustup component add rust-analyzer rust-src"
+_SYSROOT_SOURCE = "lib/rustlib/src/rust/library"
+_NO_PROJECT: dict[str, list[str]] = {"crates": []}
+
+
+def find(search: Search) -> Installed | Missing:
+    found = find_server(search, "rust-analyzer", INSTALL)
+    if isinstance(found, Missing):
+        return found
+    for rustc in candidates(search, "rustc"):
+        sysroot = output_of(rustc, ("--print", "sysroot"), search)
+        tools = {name: Path(sysroot) / "bin" / name for name in ("rustc", "cargo")} if sysroot else {}
+        if tools.get("rustc") == rustc or (tools and all(map(_is_program, tools.values()))):
+            tools.setdefault("cargo", rustc.with_name("cargo"))
+            versions = {name: output_of(tool, ("--version",), search) for name, tool in tools.items()}
+            if all(versions.values()):
+                source = _sysroot_source(Path(sysroot or ""), found.program)
+                more = {"sysroot_source": source} if source else {}
+                told = {name: first_line(version or "") for name, version in versions.items()}
+                return Installed(found.program, found.version, tools | more, told)
+    reason = "rust-analyzer needs cargo and rustc, which are not installed"
+    return Missing(reason, "install Rust: https://rustup.rs")
+
+
+def _is_program(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
+
+
+def _sysroot_source(sysroot: Path, server: Path) -> Path | None:
+    """The standard library's source where the toolchain has none itself: that which came with the server."""
+    if (sysroot / _SYSROOT_SOURCE).is_dir():
+        return sysroot / _SYSROOT_SOURCE
+    prefix = server.resolve().parent.parent
+    for place in ("usr/src", "root/usr/src"):
+        for source in sorted((prefix / place).glob("rustc-*/library"), reverse=True):
+            return source
+    return None
+
+
+def launch(installed: Installed, root: Path, options: Options) -> Launch:
+    tools = installed.tools
+    home = options.cache / "cargo"
+    cargo = tools["cargo"]
+    if not options.trusted:
+        cargo = _write_cargo(home / "bin" / "cargo", cargo, options)
+    env = private_home(options.cache) | {
+        "PATH": "/usr/bin:/bin" if options.trusted else "/nonexistent",
+        "CARGO": str(cargo),
+        "CARGO_HOME": str(home),
+        "CARGO_NET_OFFLINE": "true",
+        "CARGO_TARGET_DIR": str(options.cache / "target"),
+        "RUSTC": str(tools["rustc"]),
+        "RUSTC_WRAPPER": "",
+        "RUSTC_WORKSPACE_WRAPPER": "",
+    }
+    settings = _settings(root, options.trusted, tools.get("sysroot_source"))
+    limits = [] if options.trusted else ["build scripts and procedural macros are not run"]
+    if "sysroot_source" not in tools:
+        limits.append("the standard library's source is not installed (rustup component add rust-src)")
+    if not _manifests(root):
+        limits.append("no Cargo.toml")
+    return Launch((str(installed.program),), env, settings, {"rust-analyzer": settings}, tuple(limits))
+
+
+def _write_cargo(script: Path, cargo: Path, options: Options) -> Path:
+    home = options.cargo_home or options.cache / "cargo"
+    text = f"""#!/bin/sh
+case $1 in
+metadata | --version | -V) ;;
+*) echo "only metadata is allowed here" >&2; exit 101 ;;
+esac
+cd / && CARGO_HOME={shlex.quote(str(home))} exec {shlex.quote(str(cargo))} "$@"
+"""
+    if not script.is_file() or script.read_text() != text:
+        script.parent.mkdir(parents=True, exist_ok=True)
+        script.write_text(text)
+        script.chmod(0o700)
+    return script
+
+
+def _settings(root: Path, trusted: bool, sysroot_source: Path | None) -> dict[str, object]:
+    cargo: dict[str, object] = {
+        "buildScripts": {"enable": trusted},
+        "autoreload": True,
+        "noDeps": False,
+        "extraEnv": {},
+        "targetDir": None,
+    }
+    if sysroot_source:
+        cargo["sysrootSrc"] = str(sysroot_source)
+    return {
+        "linkedProjects": _manifests(root) or [_NO_PROJECT],
+        "cargo": cargo,
+        "procMacro": {"enable": trusted, "attributes": {"enable": trusted}},
+        "checkOnSave": False,
+        "check": {"overrideCommand": None, "workspace": False},
+        "cachePriming": {"enable": False},
+        "files": {"watcher": "client", "excludeDirs": [".git", "target", "node_modules"]},
+        "rustc": {"source": None},
+        "diagnostics": {"enable": False},
+        "workspace": {"discoverConfig": None},
+        "cfg": {"setTest": True},
+    }
+
+
+def _manifests(root: Path) -> list[str]:
+    """Cargo.toml at the top, or those that have none above them."""
+    found: list[str] = []
+    for place, folders, names in os.walk(root):
+        if "Cargo.toml" in names:
+            found.append(f"{place}/Cargo.toml")
+            folders.clear()
+        folders[:] = sorted(set(folders) - {".git", "node_modules", "target", "vendor"})
+    return found
+
+
+DRIVER = Driver(
+    family="rust",
+    server="rust-analyzer",
+    languages=frozenset({"rust"}),
+    suffixes=(b".rs",),
+    install=INSTALL,
+    find=find,
+    launch=launch,
+    guards=(
+        Guard("build scripts", "cargo.buildScripts.enable false; cargo knows metadata only"),
+        Guard("procedural macros", "procMacro.enable false"),
+        Guard("checks on save", "checkOnSave false"),
+        Guard(".cargo/config.toml: rustc, wrappers, linkers, [env]", "cargo runs at /, where it is not seen"),
+        Guard("rust-toolchain files", "cargo and rustc of a toolchain's folder, never rustup's proxies"),
+        Guard("rust-project.json: a sysroot with its rustc", "linkedProjects names the manifests"),
+        Guard("rust-analyzer.toml: commands to run", "cargo knows metadata only; each such setting is off"),
+        Guard("fetching crates", "CARGO_NET_OFFLINE=true"),
+    ),
+    reports_status=True,
+    language_ids={b".rs": "rust"},
+)

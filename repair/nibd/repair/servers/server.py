@@ -1,0 +1,367 @@
+"""A running language server on one private tree: told of changes, settled, asked, watched, ended.
+
+Steps of its life: `start` (process, `initialize`), `open_all` where the driver opens files, `settle`,
+questions; then for each transition `changed`, `settle`, questions. Files are read from disk below `root`, so
+the private tree must hold the new tree before `changed` is called, and only then.
+
+A **settled** server has ended the work that it announced, is quiescent where it tells, and has given equal
+answers to the same probes in two rounds. Answers read before may be empty or old.
+
+Nothing is raised once it has started: a server that died, hangs or refuses gives `Unknown`, `is_alive` tells.
+It never edits, never runs anything, and asks nothing of the repository.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from nibd.repair.servers.driver import UTF_8, UTF_16, Driver, Installed, Launch, Options
+from nibd.repair.servers.errors import ServerFailed, Unknown
+from nibd.repair.servers.inbound import ClientSide, Json
+from nibd.repair.servers.locations import Location, Uris
+from nibd.repair.servers.process import ServerProcess
+from nibd.repair.servers.transport import PATIENCE_S, WINDOW, Answer, Connection
+from nibd.repair.text import Text, decode
+from nibd.stores.types import RepoPath
+
+START_PATIENCE_S = 60.0
+END_PATIENCE_S = 2.0
+RESTART_FACTOR = 2
+RESTART_FLOOR_BYTES = 512 << 20
+"""Below this no memory is a reason to restart: the first questions alone double a small server's."""
+PROBE_PAUSE_S = 0.05
+PROBES = 32
+_DRAIN_EVERY = 64
+_RETRIES = 2
+_CREATED, _CHANGED, _DELETED = 1, 2, 3
+"""`FileChangeType`."""
+
+Request = tuple[RepoPath, int, int]
+"""A place: path, line from 0, character from 0 in units of the server's position encoding."""
+Locations = tuple[Location, ...] | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """It has settled; how long that took, and how many rounds of probes."""
+
+    seconds: float
+    rounds: int
+
+
+class LanguageServer:
+    """See the module. Called by one thread at a time, but for questions, which any thread may ask."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        root: Path,
+        process: ServerProcess,
+        launch: Launch,
+        relaunch: Callable[[], Launch],
+    ) -> None:
+        self.driver = driver
+        self.root = root
+        self.encoding = UTF_16
+        """`utf-8` or `utf-16`: what a character counts."""
+        self.fresh_memory: int | None = None
+        """Bytes when it had first settled, or at `note_fresh_memory`; None before."""
+        self.limits = launch.limits
+        self._process = process
+        self._client = ClientSide(root, launch.settings)
+        self._connection = Connection(process, self._client)
+        self._relaunch = relaunch
+        self._uris = Uris(root)
+        self._versions: dict[RepoPath, int] = {}
+        self._probes: tuple[Request, ...] = ()
+        self._changed_at = time.monotonic()
+
+    @classmethod
+    def start(cls, driver: Driver, installed: Installed, root: Path, options: Options) -> Self:
+        """Start and initialise it. Raises ServerFailed. `root` is resolved; call from a lasting thread."""
+        root = root.resolve()
+        options.cache.mkdir(parents=True, exist_ok=True)
+
+        def relaunch() -> Launch:
+            return driver.launch(installed, root, options)
+
+        if driver.prepare is not None:
+            driver.prepare(options)
+        launch = relaunch()
+        process = ServerProcess.start(launch.argv, launch.env, root)
+        server = cls(driver, root, process, launch, relaunch)
+        try:
+            server._initialize(launch)
+        except BaseException:
+            server.kill()
+            raise
+        return server
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._connection.dead is None and self._process.is_running
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def requests(self) -> Mapping[str, int]:
+        """How many requests were sent, by method."""
+        return self._connection.requests
+
+    @property
+    def complaints(self) -> tuple[str, ...]:
+        """Warnings and errors that it showed, and rust-analyzer's state of health."""
+        return self._client.complaints
+
+    @property
+    def log(self) -> tuple[str, ...]:
+        """The last lines that it logged, by message and on stderr."""
+        return (*self._client.log, *self._process.stderr_tail().splitlines())
+
+    def memory_bytes(self) -> int:
+        """Resident memory of it and of what it runs."""
+        return self._process.memory_bytes()
+
+    def must_restart(self) -> bool:
+        """Whether it is dead or holds twice its fresh memory (and more than the floor)."""
+        if not self.is_alive:
+            return True
+        allowed = max(RESTART_FACTOR * (self.fresh_memory or 0), RESTART_FLOOR_BYTES)
+        return self.fresh_memory is not None and self.memory_bytes() >= allowed
+
+    def note_fresh_memory(self) -> int:
+        """Take what it holds now for its fresh memory: call when all sites were asked for the first time."""
+        self.fresh_memory = self.memory_bytes()
+        return self.fresh_memory
+
+    def open_all(self, paths: Iterable[RepoPath]) -> int:
+        """Open the driver's files among `paths` where it opens files; give how many are open."""
+        if self.driver.opens_files:
+            for done, path in enumerate(filter(self.driver.owns, paths), 1):
+                self._open(path)
+                if done % _DRAIN_EVERY == 0:  # else all texts would be held at once
+                    self._connection.drain(START_PATIENCE_S)
+            self._connection.drain(START_PATIENCE_S)
+            self._changed_at = time.monotonic()
+        return len(self._versions)
+
+    def changed(
+        self, added: Iterable[RepoPath], modified: Iterable[RepoPath], deleted: Iterable[RepoPath]
+    ) -> None:
+        """Tell of everything that changed on disk, of whatever language; a rename is a delete and an add."""
+        groups = ((_DELETED, tuple(deleted)), (_CHANGED, tuple(modified)), (_CREATED, tuple(added)))
+        for kind, paths in groups:
+            if self.driver.opens_files:
+                for path in filter(self.driver.owns, paths):
+                    self._close(path) if kind == _DELETED else self._open(path)
+        events = [{"uri": self._uris.of(path), "type": kind} for kind, paths in groups for path in paths]
+        if events:
+            self._connection.notify("workspace/didChangeWatchedFiles", {"changes": events})
+        self._configure()
+        self._connection.drain()
+        self._changed_at = time.monotonic()
+
+    def settle(self, timeout_s: float, probes: Sequence[Request] = ()) -> Settled | Unknown:
+        """Wait until it has settled. `probes` are places of sites in several files; kept for later calls.
+
+        Unknown when it did not settle in time or died. The first time it notes the fresh memory.
+        """
+        self._probes = tuple(probes[:PROBES]) or self._probes
+        begun = time.monotonic()
+        deadline = begun + timeout_s
+        rounds, last = 0, None
+        while True:
+            idle = self._await_idle(deadline)
+            if isinstance(idle, Unknown):
+                return idle
+            work_begun = self._client.work_begun
+            answers = self.definitions(self._probes, timeout_s=max(0.1, deadline - time.monotonic()))
+            rounds += 1
+            known = not any(map(_is_transient, answers))
+            if known and answers == last and work_begun == self._client.work_begun and not self._client.work:
+                break
+            last = answers
+            if time.monotonic() >= deadline:
+                return Unknown(f"not settled in {timeout_s:g} s")
+            self._connection.wait_for_news(PROBE_PAUSE_S)
+        if self.fresh_memory is None:
+            self.note_fresh_memory()
+        return Settled(time.monotonic() - begun, rounds)
+
+    def definitions(
+        self, requests: Iterable[Request], *, window: int = WINDOW, timeout_s: float = PATIENCE_S
+    ) -> list[Locations]:
+        """What each place refers to, in the order of `requests`; `()`: the server knows of nothing."""
+        return self._places("textDocument/definition", requests, window, timeout_s)
+
+    def implementations(
+        self, requests: Iterable[Request], *, window: int = WINDOW, timeout_s: float = PATIENCE_S
+    ) -> list[Locations]:
+        return self._places("textDocument/implementation", requests, window, timeout_s)
+
+    def references(
+        self,
+        requests: Iterable[Request],
+        *,
+        include_declaration: bool = True,
+        window: int = WINDOW,
+        timeout_s: float = PATIENCE_S,
+    ) -> list[Locations]:
+        context = {"context": {"includeDeclaration": include_declaration}}
+        return self._places("textDocument/references", requests, window, timeout_s, context)
+
+    def close(self) -> None:
+        """Ask it to end, then end it and all that it started."""
+        if self.is_alive:
+            self._connection.ask("shutdown", timeout_s=END_PATIENCE_S)
+            self._connection.notify("exit")
+            if self._connection.drain(END_PATIENCE_S):
+                self._process.wait(END_PATIENCE_S)
+        self.kill()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._connection.join()
+
+    def _initialize(self, launch: Launch) -> None:
+        answer = self._connection.ask(
+            "initialize", _initialize_params(self.root, launch), timeout_s=START_PATIENCE_S
+        )
+        if isinstance(answer, Unknown):
+            raise ServerFailed(f"{self.driver.server}: {answer.reason}")
+        capabilities = answer.get("capabilities", {})
+        # clangd's older name for it stands at the top
+        self.encoding = capabilities.get("positionEncoding") or answer.get("offsetEncoding") or UTF_16
+        if self.encoding not in (UTF_8, UTF_16):
+            raise ServerFailed(f"{self.driver.server} counts characters in {self.encoding}")
+        self._connection.notify("initialized", {})
+        self._connection.drain()
+
+    def _configure(self) -> None:
+        launch = self._relaunch()
+        self.limits = launch.limits
+        if launch.settings != self._client.settings:
+            self._client.settings = launch.settings
+            self._connection.notify("workspace/didChangeConfiguration", {"settings": launch.settings})
+
+    def _await_idle(self, deadline: float) -> Unknown | None:
+        """Wait for the end of announced work, for quiescence, and for the driver's time after a change."""
+        client = self._client
+        while True:
+            if self._connection.dead is not None:
+                return self._connection.dead
+            now = time.monotonic()
+            early = self._changed_at + self.driver.settle_wait_s - now
+            busy = bool(client.work) or (self.driver.reports_status and not client.quiescent)
+            if not busy and early <= 0:
+                return None
+            if now >= deadline:
+                what = ", ".join(client.work) or "not quiescent"
+                return Unknown(f"not settled in time: {what}")
+            self._connection.wait_for_news(min(early if early > 0 else 0.5, deadline - now, 0.5))
+
+    def _places(
+        self, method: str, requests: Iterable[Request], window: int, timeout_s: float, more: Json = None
+    ) -> list[Locations]:
+        extra = more or {}
+        asked = list(requests)
+        params = (self._params(request) | extra for request in asked)
+        answers = self._connection.ask_many(method, params, window=window, timeout_s=timeout_s)
+        for _ in range(_RETRIES):
+            again = [n for n, answer in enumerate(answers) if _is_transient(answer)]
+            if not again:
+                break
+            params = (self._params(asked[n]) | extra for n in again)
+            retried = self._connection.ask_many(method, params, window=window, timeout_s=timeout_s)
+            for n, answer in zip(again, retried, strict=True):
+                answers[n] = answer
+        return [self._uris.locations(self._judged(answer)) for answer in answers]
+
+    def _judged(self, answer: Answer) -> Answer:
+        """Some servers say by an error that there is nothing at a place."""
+        if isinstance(answer, Unknown) and answer.message.startswith(self.driver.nothing_found or ("\0",)):
+            return None
+        return answer
+
+    def _params(self, request: Request) -> dict[str, Json]:
+        path, line, character = request
+        return {
+            "textDocument": {"uri": self._uris.of(path)},
+            "position": {"line": line, "character": character},
+        }
+
+    def _open(self, path: RepoPath) -> None:
+        """Open a file, or tell of its new text when it is open. One that is binary or gone is closed."""
+        text = self._text(path)
+        if text is None:
+            self._close(path)
+            return
+        uri, version = self._uris.of(path), self._versions.get(path, 0) + 1
+        if version == 1:
+            document = {"uri": uri, "languageId": self.driver.language_id(path), "version": 1, "text": text}
+            self._connection.notify("textDocument/didOpen", {"textDocument": document})
+        else:
+            self._connection.notify(
+                "textDocument/didChange",
+                {"textDocument": {"uri": uri, "version": version}, "contentChanges": [{"text": text}]},
+            )
+        self._versions[path] = version
+
+    def _close(self, path: RepoPath) -> None:
+        if self._versions.pop(path, None) is not None:
+            self._connection.notify("textDocument/didClose", {"textDocument": {"uri": self._uris.of(path)}})
+
+    def _text(self, path: RepoPath) -> str | None:
+        try:
+            data = (self.root / os.fsdecode(path)).read_bytes()
+        except OSError:
+            return None  # deleted since: the caller tells of it next
+        decoded = decode(data)
+        return decoded.content.decode("utf-8") if isinstance(decoded, Text) else None
+
+
+def _is_transient(answer: Answer) -> bool:
+    return isinstance(answer, Unknown) and answer.transient
+
+
+def _initialize_params(root: Path, launch: Launch) -> dict[str, Json]:
+    links = {"dynamicRegistration": False, "linkSupport": True}
+    return {
+        "processId": os.getpid(),
+        "clientInfo": {"name": "nibd"},
+        "rootUri": root.as_uri(),
+        "rootPath": str(root),
+        "workspaceFolders": [{"uri": root.as_uri(), "name": root.name}],
+        "initializationOptions": launch.initialization,
+        "capabilities": {
+            "general": {"positionEncodings": [UTF_8, UTF_16]},
+            "offsetEncoding": [UTF_8, UTF_16],
+            "workspace": {
+                "configuration": True,
+                "didChangeConfiguration": {"dynamicRegistration": True},
+                "didChangeWatchedFiles": {"dynamicRegistration": True, "relativePatternSupport": True},
+                "workspaceFolders": True,
+            },
+            "textDocument": {
+                "synchronization": {"dynamicRegistration": False},
+                "definition": links,
+                "implementation": links,
+                "references": {"dynamicRegistration": False},
+            },
+            "window": {"workDoneProgress": True},
+            "experimental": {"serverStatusNotification": True},
+        },
+    }

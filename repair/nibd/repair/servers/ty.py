@@ -1,0 +1,53 @@
+"""Python: ty (`ty server`). It learns of changes by watched-file events alone and opens no files.
+
+`environment.python` is the caller's; ty reads an environment's files and runs no interpreter. Without one
+it would look for `.venv` in the tree, for VIRTUAL_ENV and along PATH: the private tree's own `.venv` can only
+be what is committed, and is read, not run. Its copy of typeshed is unpacked into the cache folder.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nibd.repair.servers.driver import Driver, Guard, Installed, Launch, Missing, Options, Search
+from nibd.repair.servers.programs import find_server, private_home
+
+INSTALL = "pip install ty"
+
+
+def find(search: Search) -> Installed | Missing:
+    return find_server(search, "ty", INSTALL)
+
+
+def launch(installed: Installed, root: Path, options: Options) -> Launch:
+    settings: dict[str, object] = {"diagnosticMode": "off"}
+    if options.python is not None:
+        settings["configuration"] = {"environment": {"python": str(options.python)}}
+    limits = () if options.python else ("no Python environment: imports of installed packages lead nowhere",)
+    env = private_home(options.cache) | {"PATH": "/nonexistent"}
+    return Launch(
+        argv=(str(installed.program), "server"),
+        env=env,
+        initialization={"logLevel": "warn", **settings},
+        settings={"ty": settings},
+        limits=limits,
+    )
+
+
+DRIVER = Driver(
+    family="python",
+    server="ty",
+    languages=frozenset({"python"}),
+    suffixes=(b".py", b".pyi", b".pyw"),
+    install=INSTALL,
+    find=find,
+    launch=launch,
+    guards=(
+        Guard(
+            "an interpreter in the tree (.venv/bin/python)", "ty reads environments, it runs no interpreter"
+        ),
+        Guard("a program on PATH (uv for script metadata)", "PATH names no folder that exists"),
+    ),
+    language_ids={b".py": "python", b".pyi": "python", b".pyw": "python"},
+    line_ends=("\n", "\r"),
+)
