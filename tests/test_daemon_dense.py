@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
-from daemon_world import Daemon, running
+from daemon_world import CALL_S, Daemon, running
 from gitrepo import Repo
+from nibd.ipc.client import Client
 from waiting import wait_until
 
 pytest.importorskip("sentence_transformers")
@@ -98,3 +101,41 @@ def test_a_dense_search_right_after_a_commit_says_how_old_it_is(daemon: Daemon, 
         return names(found) == ["bake_pretzel"] and found["views"]["dense"]["lag"]["commits"] == 0
 
     wait_until(fresh, 60, "the dense view to follow")
+
+
+def embedders(daemon: Daemon) -> list[psutil.Process]:
+    assert daemon.process is not None
+    children = psutil.Process(daemon.process.pid).children()
+    return [child for child in children if "nibd.daemon.embedder" in child.cmdline()]
+
+
+def test_waiting_for_the_dense_view_waits_for_the_model_too(daemon: Daemon, tmp_path: Path) -> None:
+    repo = Repo(tmp_path / "repo")
+    repo.write("a.py", SOURCE)
+    repo.commit("one")
+    daemon.add(repo.path)
+    daemon.published(repo.path, "dense")
+    hybrid = {"path": str(repo.path), "query": "bread dough", "plan": "hybrid", "k": 1}
+    assert daemon.call("search", **hybrid)["views"]["dense"]["used"] is True
+
+    daemon.stop()
+    daemon.start()  # everything is published, and no model is loaded
+    daemon.published(repo.path)
+    assert not embedders(daemon)
+    cold = daemon.call("search", **hybrid)["views"]["dense"]
+    assert (cold["used"], cold["reason"]) == (False, "warming")
+    (embedder,) = wait_until(lambda: embedders(daemon), what="the embedder to start")
+    embedder.suspend()
+    stages: list[str] = []
+    with Client(daemon.socket, CALL_S) as client, ThreadPoolExecutor(1) as pool:
+        asked = {"path": str(repo.path), "view": "dense"}
+
+        def noted(_: str, value: Any) -> None:
+            stages.append(value["stage"])
+
+        waiting = pool.submit(client.call, "wait", asked, noted, CALL_S)
+        wait_until(lambda: "loading the model" in stages, what="the wait to say what it waits for")
+        assert not waiting.done()
+        embedder.resume()
+        assert waiting.result(CALL_S)["published"]
+    assert daemon.call("search", **hybrid)["views"]["dense"]["used"] is True

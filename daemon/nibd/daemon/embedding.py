@@ -91,7 +91,7 @@ class Embedding:
 
     async def query(self, text: str) -> bytes:
         """The vector of a query: little-endian float32. Raises `RpcError` or `ChildDied`."""
-        await self._load()
+        await self.load()
         found = await self._child.call("embed_query", {"texts": [text]})
         return base64.b64decode(found["vectors"][0])
 
@@ -131,7 +131,7 @@ class Embedding:
         while True:
             self._again = False
             try:
-                await self._load()
+                await self.load()
                 request: JsonObject = {"embeddings_db": str(self._database), "profile": self.profile}
                 done = await self._child.call("run", request, reported)
             except (RpcError, ChildDied, OSError) as error:  # OSError: no child could be started
@@ -149,7 +149,8 @@ class Embedding:
             if not self._again:
                 return
 
-    async def _load(self) -> None:
+    async def load(self) -> None:
+        """Load the model, or find it loaded. Raises `RpcError`, `ChildDied` or `OSError`."""
         settings = asdict(self._settings)
         asked: JsonObject = {
             "model": settings["model"],
@@ -168,7 +169,7 @@ class Embedding:
 
     async def _load_quietly(self) -> None:
         try:
-            await self._load()
+            await self.load()
         except (RpcError, ChildDied, OSError) as error:
             self.failure = str(error)
             self._log.error("model_not_loaded", reason=self.failure)

@@ -121,7 +121,10 @@ class Service:
         return await status(self._coordinator, state)
 
     async def wait(self, params: JsonObject, context: RequestContext) -> Json:
-        """Until HEAD, whatever it is by then, is published with the views that are asked for."""
+        """Until HEAD, whatever it is by then, is published with the views that are asked for.
+
+        With the dense view also until the model is loaded, so that the next search need not wait for it.
+        """
         given = Parameters(params)
         state = self._state(given.path("path"))
         view = given.choice("view", [view.value for view in View], None)
@@ -132,6 +135,8 @@ class Service:
         try:
             async with asyncio.timeout(timeout_s):
                 reached = await self._reach(state, wanted, context)
+                if reached and View.DENSE in wanted:
+                    await self._load_model(context)
         except TimeoutError:
             reached = False
         return {"published": reached, "status": await status(self._coordinator, state)}
@@ -291,6 +296,17 @@ class Service:
             if plan == "hybrid":
                 return None, str(error)
             raise RpcError(ErrorCode.VIEW_NOT_READY, f"the query could not be embedded: {error}") from error
+
+    async def _load_model(self, context: RequestContext) -> None:
+        """Wait for the model. Raises `RpcError` when it can't be loaded."""
+        embedding = self._coordinator.embedding
+        if not embedding.is_warm:
+            await context.notify("progress", {"stage": "loading the model", "done": 0, "total": None})
+        try:
+            await embedding.load()
+        except (RpcError, ChildDied, OSError) as error:
+            message = f"the dense view is there, but its model can't be loaded: {error}"
+            raise RpcError(ErrorCode.VIEW_NOT_READY, message) from error
 
     async def _serves(self, state: CheckoutState, needed: frozenset[View], commit: CommitId | None) -> bool:
         def serves() -> bool:
