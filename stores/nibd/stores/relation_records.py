@@ -20,13 +20,14 @@ import sys
 import zlib
 from array import array
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import blake2b
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, repeat
 from operator import add
-from typing import Any
+from typing import Any, TypeVar
 
 from nibd.stores.relation_types import FileRelations, Relation, RelationKind, Site, Target
 from nibd.stores.types import BlobId, RepoPath
@@ -51,6 +52,8 @@ _KINDS = (
 """By their number in a record, which never changes."""
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(_KINDS)}
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class RelationRecord:
@@ -67,7 +70,7 @@ class RelationRecord:
     def file(self) -> FileRelations:
         """All of it."""
         table = self._table
-        sites = map(
+        sites = _made(
             Site,
             table.starts,
             map(add, table.starts, table.lengths),
@@ -75,7 +78,7 @@ class RelationRecord:
             map(_KINDS.__getitem__, table.kinds),
             table.unit_of,
         )
-        relations = map(Relation, sites, map(self._answers.__getitem__, table.answer_of))
+        relations = _made(Relation, sites, map(self._answers.__getitem__, table.answer_of))
         return FileRelations(self.path, self.blob, self.language, tuple(relations))
 
     def relation_at(self, byte: int) -> Relation | None:
@@ -89,22 +92,29 @@ class RelationRecord:
 
     def referring(self, target: Target) -> list[Relation]:
         """The relations that have `target`, in the order of the text."""
-        return self._referring({number for number, each in enumerate(self.targets) if each == target})
+        table, place = self._table, (target.package, target.path, target.qualified, target.ordinal)
+        if place not in table.places or target.name not in table.names:
+            return []
+        sought = [table.places.index(place), table.names.index(target.name), target.nth]
+        return self._referring({number for number, each in enumerate(table.targets) if each == sought})
 
     def referring_symbol(self, path: RepoPath, qualified: str, ordinal: int) -> list[Relation]:
         """The relations that have a target in this unit of the repository."""
-        symbol = (path, qualified, ordinal)
-        return self._referring(
-            {n for n, each in enumerate(self.targets) if not each.is_external and each.symbol == symbol}
-        )
+        table, place = self._table, ("", path, qualified, ordinal)
+        if place not in table.places:
+            return []
+        sought = table.places.index(place)
+        return self._referring({number for number, each in enumerate(table.targets) if each[0] == sought})
 
     @cached_property
     def targets(self) -> tuple[Target, ...]:
         """All that occur, each once."""
         table = self._table
-        return tuple(
-            Target(*table.places[place], table.names[name], nth) for place, name, nth in table.targets
-        )
+        places = [table.places[place] for place, _, _ in table.targets]
+        names = [table.names[name] for _, name, _ in table.targets]
+        nths = [nth for _, _, nth in table.targets]
+        parts = zip(*places, strict=True) if places else [()] * 4
+        return tuple(_made(Target, *parts, names, nths))
 
     @property
     def names(self) -> set[str]:
@@ -134,7 +144,11 @@ class RelationRecord:
         number = table.answer_of[at]
         if number == 0:
             return Relation(site, None)
-        return Relation(site, tuple(self.targets[target] for target in table.answers[number - 1]))
+        return Relation(site, tuple(map(self._target, table.answers[number - 1])))
+
+    def _target(self, number: int) -> Target:
+        place, name, nth = self._table.targets[number]
+        return Target(*self._table.places[place], self._table.names[name], nth)
 
     @cached_property
     def _answers(self) -> list[tuple[Target, ...] | None]:
@@ -207,6 +221,16 @@ def _written(relations: Sequence[Relation]) -> bytes:
     tables = json.dumps([list(names), written, rows, lists], separators=(",", ":"))
     kinds = bytes(_KIND_NUMBERS[site.kind] for site in sites)
     return b"".join((_HEADER.pack(FORMAT, len(sites)), *map(_column_bytes, columns), kinds, tables.encode()))
+
+
+def _made(kind: type[T], *columns: Iterable[Any]) -> list[T]:
+    """A frozen, slotted dataclass for each row of `columns`, one a field: five times as fast as calls."""
+    first, *rest = columns
+    values = list(first)
+    made = list(map(object.__new__, repeat(kind, len(values))))
+    for field, column in zip(fields(kind), (values, *rest), strict=True):  # type: ignore[arg-type]
+        deque(map(getattr(kind, field.name).__set__, made, column), maxlen=0)
+    return made
 
 
 def _place(target: Target) -> Place:
