@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import resource
+import shutil
+import tempfile
 from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,6 +21,7 @@ from nibd.repair.private_tree import (
     LeftOut,
     Limits,
     Moved,
+    NoRoom,
     NotWritable,
     Placement,
     PlacementKind,
@@ -31,9 +37,11 @@ from nibd.stores.types import EMPTY_TREE, RepoPath, TreeId
 from private_trees import Content, archived, make_tree, on_disk, paths, private, times, tree_of
 
 
-@pytest.fixture
-def repo(tmp_path: Path) -> Repo:
-    made = Repo(tmp_path / "repo")
+@cache
+def template() -> Path:
+    """The repository that each test begins with a copy of, made once."""
+    made = Repo(Path(tempfile.mkdtemp(prefix="nibd-")))
+    atexit.register(shutil.rmtree, made.path)
     made.write("kept.py", "kept = 1\n")
     made.write("pkg/changed.py", "a = 1\n")
     made.write("pkg/gone/old.py", "b = 1\n")
@@ -46,6 +54,15 @@ def repo(tmp_path: Path) -> Repo:
     made.remove("pkg/gone/old.py")
     made.write("pkg/new/added.py", "c = 1\n")
     made.commit("two")
+    return made.path
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    """Two commits; `one` is a tag."""
+    shutil.copytree(template(), tmp_path / "repo", symlinks=True)
+    made = Repo(tmp_path / "repo")
+    made.seconds += 3600
     return made
 
 
@@ -474,6 +491,23 @@ class TestTrouble:
             with pytest.raises(NotWritable, match="Permission denied"):
                 tree.move(tree_of(repo))
             monkeypatch.setattr(os, "rename", real)
+            assert tree.tree is None
+            tree.move(tree_of(repo))
+            assert on_disk(tree.root) == archived(repo, "HEAD")
+
+    def test_no_room(self, repo: Repo, folder: Path) -> None:
+        """By a limit on a file's size: the system's own error, without a disk to fill."""
+        repo.write("added.py", "x" * (3 << 20))
+        repo.commit()
+        with private(folder, repo) as tree:
+            tree.move(tree_of(repo, "one"))
+            soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 20, hard))
+            try:
+                with pytest.raises(NoRoom):
+                    tree.move(tree_of(repo))
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
             assert tree.tree is None
             tree.move(tree_of(repo))
             assert on_disk(tree.root) == archived(repo, "HEAD")
