@@ -7,10 +7,24 @@ stay what they are when text moves around what they point at, and two trees can 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from nibd.stores.types import BlobId, RepoPath
+
+FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "python": ("python",),
+    "javascript": ("javascript", "typescript", "tsx"),
+    "go": ("go",),
+    "rust": ("rust",),
+    "c": ("c", "cpp"),
+}
+"""Language families, whose files one language server reads together: by family, the ids of its languages."""
+
+FAMILY_OF: Mapping[str, str] = {
+    language: family for family, languages in FAMILIES.items() for language in languages
+}
 
 
 class RelationKind(StrEnum):

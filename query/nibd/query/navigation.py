@@ -1,0 +1,396 @@
+"""Navigation over the relations of one family at one tree: static, from what is stored.
+
+A question is about *symbols*: the targets that a site refers to, or those that name a unit. An answer is a
+list of places, ordered by path and offset:
+
+definition       where the symbols stand
+references       the sites that refer to them, by kind
+callers          the units that hold a call of them, each with the lines of its calls
+callees          what the calls in a unit refer to
+implementations  the units that inherit from them, directly or not; of a method, the methods of its name there
+imports          the files and packages that a file's imports refer to
+importers        the files whose imports refer to a file
+
+`references` and `callers` find sites without opening any text: `page` of them is then shown.
+What the relations do not know (`None` for targets) is counted as *unknown* and never taken for nothing; a
+target that the tree's text does not have is *lost*, which only relations that are not exact can have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from nibd.query.navigation_files import SourceText, TreeFile
+from nibd.query.navigation_view import FamilyView
+from nibd.stores.relation_records import RelationRecord
+from nibd.stores.relation_types import Relation, RelationKind, Target
+from nibd.stores.types import BlobId, Level, RepoPath
+
+MAX_INHERITED = 10_000
+"""Units that `implementations` follows at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Something in a file of the tree: a unit, or one line.
+
+    `name` is the qualified name of a unit, else the identifier; `qualified` that of the unit itself, or of
+    the one that holds the line. `line` and `col` are where the identifier begins. `calls` are the lines of
+    the calls that led here.
+    """
+
+    path: RepoPath
+    start_line: int
+    end_line: int
+    kind: str
+    name: str
+    qualified: str
+    line: int
+    col: int
+    blob: BlobId
+    language: str
+    calls: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> tuple[bytes, int, int]:
+        return (self.path, self.line, self.col)
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """Something outside the repository. `path` is within the package."""
+
+    package: str
+    path: RepoPath
+    name: str
+    calls: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, bytes, str]:
+        return (self.package, self.path, self.name)
+
+
+Found = Place | External
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`found` is a page of the `total`; `unknown` sites could belong to it, `lost` targets are nowhere."""
+
+    found: tuple[Found, ...] = ()
+    total: int = 0
+    unknown: int = 0
+    lost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A place in a file that is asked about. `relation` is that of the site there, if there is one.
+
+    `targets` are the symbols that it is about; `None` when they are not known, empty when there is
+    nothing there to ask about or the server knows of none.
+    """
+
+    file: TreeFile
+    byte: int
+    name: str
+    relation: Relation | None
+    targets: tuple[Target, ...] | None
+
+    @property
+    def kind(self) -> RelationKind | None:
+        return self.relation.site.kind if self.relation else None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    offset: int = 0
+    k: int = 1_000_000
+
+
+ALL = Page()
+
+
+@dataclass(frozen=True, slots=True)
+class _Sited:
+    """A relation with the file that its site is in."""
+
+    record: RelationRecord
+    relation: Relation
+
+    @property
+    def key(self) -> tuple[bytes, int]:
+        return (self.record.path, self.relation.site.start_byte)
+
+
+def asked_at(view: FamilyView, file: TreeFile, byte: int) -> Asked:
+    """What stands at an offset, or ends there: a cursor behind a word means the word.
+
+    The name of what is declared there means itself, where the server has nothing else to say.
+    """
+    record = view.record(file.path)
+    relation = record.relation_at(byte) if record else None
+    if relation is None and record and byte > 0:
+        relation = record.relation_at(byte - 1)
+    if relation is None:
+        return _asked_without_site(file, byte)
+    start, targets = relation.site.start_byte, relation.targets
+    if relation.site.kind is RelationKind.DEFINITION and not targets:
+        targets = (Target("", file.path, *file.text.symbols.at(start)),)
+    return Asked(file, start, relation.site.name, relation, targets)
+
+
+def _asked_without_site(file: TreeFile, byte: int) -> Asked:
+    """Of a word that is no site only a unit's own name can be told."""
+    for at in (byte, byte - 1):
+        qualified, ordinal, name, nth = file.text.symbols.at(max(at, 0))
+        index = file.text.indexes[qualified, ordinal]
+        if name and file.text.is_own_name(index, name, max(at, 0)):
+            target = Target("", file.path, qualified, ordinal, name, nth)
+            return Asked(file, byte, name, None, (target,))
+    return Asked(file, byte, "", None, ())
+
+
+def targets_of_unit(file: TreeFile, index: int) -> tuple[Target, ...]:
+    """All targets that mean a unit: its own name in its header, and the unit as a whole."""
+    key = file.text.keys[index]
+    named = [Target("", file.path, *key, word, nth) for word, nth, _ in file.text.own_names(index)]
+    return (*named, Target("", file.path, *key, "", 0))
+
+
+def unit_place(view: FamilyView, file: TreeFile, index: int) -> Place:
+    """A unit, at its name: the occurrence in its header that its file's relations take for one."""
+    names = file.text.own_names(index)
+    record = view.record(file.path) if len(names) > 1 else None
+    for _, _, byte in names:
+        relation = record.relation_at(byte) if record else None
+        if relation and relation.site.kind is RelationKind.DEFINITION:
+            return _unit(file, index, byte)
+    return _unit(file, index, names[0][2] if names else file.text.units[index].start_byte)
+
+
+# The operations
+
+
+def definition(view: FamilyView, targets: Iterable[Target]) -> Answer:
+    return _located(view, dict.fromkeys(targets, ()))
+
+
+def references(
+    view: FamilyView, targets: Collection[Target], *, include_declaration: bool, page: Page = ALL
+) -> Answer:
+    """Sites that refer to any of `targets`. What is declared is left out unless it is asked for."""
+    sited = {
+        each.key: each
+        for each in _referring(view, targets)
+        if include_declaration or each.relation.site.kind is not RelationKind.DEFINITION
+    }
+    places = _declared(view, targets) if include_declaration else {}
+    declared = {key: place for key, place in places.items() if key not in sited}
+    keys = sorted([*sited, *declared])
+    shown: list[Found] = []
+    for key in keys[page.offset : page.offset + page.k]:
+        place = declared[key] if key in declared else _site_place(view, sited[key])
+        if place:
+            shown.append(place)
+    return Answer(tuple(shown), len(keys), _unknown(view, targets))
+
+
+def callers(view: FamilyView, targets: Collection[Target], page: Page = ALL) -> Answer:
+    """The innermost units that call any of `targets`; a file for calls outside any other unit."""
+    units: dict[tuple[RepoPath, int], list[_Sited]] = {}
+    for each in sorted(_referring(view, targets), key=lambda each: each.key):
+        if each.relation.site.kind is RelationKind.CALL:
+            units.setdefault((each.record.path, each.relation.site.unit), []).append(each)
+    found: list[Found] = []
+    for (path, index), sited in list(units.items())[page.offset : page.offset + page.k]:
+        file = view.files(path)
+        if file:
+            found.append(replace(unit_place(view, file, index), calls=_lines(file.text, sited)))
+    return Answer(tuple(found), len(units), _unknown(view, targets))
+
+
+def callees(view: FamilyView, file: TreeFile, index: int) -> Answer:
+    """What the calls in a unit, and in those inside it, refer to."""
+    record = view.record(file.path)
+    unit = file.text.units[index]
+    calls: dict[Target, tuple[int, ...]] = {}
+    unknown = 0
+    for relation in record.file().relations if record else ():
+        site = relation.site
+        if site.kind is not RelationKind.CALL or not unit.start_byte <= site.start_byte < unit.end_byte:
+            continue
+        unknown += relation.targets is None
+        line = file.text.line_of(site.start_byte)
+        for target in relation.targets or ():
+            calls[target] = tuple(sorted({*calls.get(target, ()), line}))
+    return replace(_located(view, calls), unknown=unknown)
+
+
+def implementations(view: FamilyView, targets: Iterable[Target]) -> Answer:
+    """Units that inherit from what `targets` name; of a callable in a scope, its namesakes in those."""
+    found: dict[tuple[bytes, int, int], Place] = {}
+    for target in targets:
+        for file, index in _implementing(view, target):
+            place = unit_place(view, file, index)
+            found[place.key] = place
+    return Answer(tuple(found[key] for key in sorted(found)), len(found))
+
+
+def imports(view: FamilyView, path: RepoPath) -> Answer:
+    """The files, then the packages, that a file's imports refer to; where several names do, once."""
+    record = view.record(path)
+    found: set[Target] = set()
+    unknown = 0
+    for relation in record.file().relations if record else ():
+        if relation.site.kind is RelationKind.IMPORT:
+            unknown += relation.targets is None
+            found |= {replace(t, qualified="", ordinal=0, name="", nth=0) for t in relation.targets or ()}
+    found.discard(Target("", path, "", 0, "", 0))
+    return replace(_located(view, dict.fromkeys(found, ())), unknown=unknown)
+
+
+def importers(view: FamilyView, path: RepoPath) -> Answer:
+    """The files with an import that refers to anything in the file at `path`."""
+    found = []
+    for record in view.mentioning_file(path):
+        relations = record.file().relations if record.path != path else ()
+        if any(each.site.kind is RelationKind.IMPORT and _is_in(each, path) for each in relations):
+            found.append(Target("", record.path, "", 0, "", 0))
+    return _located(view, dict.fromkeys(found, ()))
+
+
+# How
+
+
+def _referring(view: FamilyView, targets: Collection[Target]) -> list[_Sited]:
+    found = []
+    for record in view.mentioning(targets):
+        for target in targets:
+            found += [_Sited(record, relation) for relation in record.referring(target)]
+    return list({each.key: each for each in found}.values())
+
+
+def _unknown(view: FamilyView, targets: Collection[Target]) -> int:
+    """How many sites that are called like one of `targets` nothing is known of."""
+    names = {target.name for target in targets if target.name}
+    return sum(
+        relation.targets is None and relation.site.name in names
+        for record in view.naming(names)
+        if record.unknown
+        for relation in record.file().relations
+    )
+
+
+def _implementing(view: FamilyView, target: Target) -> Iterable[tuple[TreeFile, int]]:
+    file = None if target.is_external else view.files(target.path)
+    index = file.text.indexes.get((target.qualified, target.ordinal)) if file else None
+    if file is None or index is None:
+        return _heirs(view, [target]) if target.is_external else []
+    unit = file.text.units[index]
+    if unit.level is Level.SCOPE:
+        return _heirs(view, [target])
+    if unit.level is Level.FILE or unit.parent is None:
+        return []
+    scope = targets_of_unit(file, unit.parent)
+    return [
+        (heir, at)
+        for heir, parent in _heirs(view, scope)
+        for at, other in enumerate(heir.text.units)
+        if other.parent == parent and other.level is Level.CALLABLE and other.name == unit.name
+    ]
+
+
+def _heirs(view: FamilyView, targets: Sequence[Target]) -> list[tuple[TreeFile, int]]:
+    """The units with a site that inherits from `targets`, and those that inherit from them in turn."""
+    found: dict[tuple[RepoPath, int], TreeFile] = {}
+    waiting = [tuple(targets)]
+    while waiting and len(found) < MAX_INHERITED:
+        for each in _referring(view, waiting.pop()):
+            path, index = each.record.path, each.relation.site.unit
+            if each.relation.site.kind is not RelationKind.INHERIT or (path, index) in found:
+                continue
+            file = view.files(path)
+            if file:
+                found[path, index] = file
+                waiting.append(targets_of_unit(file, index))
+    return [(file, index) for (_, index), file in found.items()]
+
+
+def _is_in(relation: Relation, path: RepoPath) -> bool:
+    return any(target.path == path and not target.is_external for target in relation.targets or ())
+
+
+def _located(view: FamilyView, targets: dict[Target, tuple[int, ...]]) -> Answer:
+    """Where `targets` are, those in the repository first; each with its calls."""
+    places: dict[tuple[bytes, int, int], Place] = {}
+    outside: dict[tuple[str, bytes, str], External] = {}
+    lost = 0
+    for target, calls in targets.items():
+        if target.is_external:
+            external = External(target.package, target.path, target.name, calls)
+            outside[external.key] = external
+        elif place := _target_place(view, target):
+            places[place.key] = replace(place, calls=calls)
+        else:
+            lost += 1
+    found: list[Found] = [places[key] for key in sorted(places)]
+    found += [outside[key] for key in sorted(outside)]
+    return Answer(tuple(found), len(found), lost=lost)
+
+
+def _declared(view: FamilyView, targets: Iterable[Target]) -> dict[tuple[bytes, int], Place]:
+    """Where `targets` in the repository are, by path and offset; units as a whole are no identifier."""
+    found: dict[tuple[bytes, int], Place] = {}
+    for target in targets:
+        file = None if target.is_external or not target.name else view.files(target.path)
+        key = (target.qualified, target.ordinal)
+        if file and (at := file.text.symbols.position(*key, target.name, target.nth)):
+            index = file.text.indexes[key]
+            # Of the several targets that mean a unit, its name is where its place says.
+            if file.text.is_own_name(index, target.name, at[0]):
+                place = unit_place(view, file, index)
+                at = (file.text.offset(place.line, place.col) or at[0], 0)
+            found[file.path, at[0]] = _line(file, at[0], RelationKind.DEFINITION.value, target.name)
+    return found
+
+
+def _target_place(view: FamilyView, target: Target) -> Place | None:
+    file = view.files(target.path)
+    if file is None:
+        return None
+    key = (target.qualified, target.ordinal)
+    at = file.text.symbols.position(*key, target.name, target.nth)
+    if at is None:
+        return None
+    index = file.text.indexes[key]
+    if not target.name:
+        return unit_place(view, file, index)
+    if file.text.is_own_name(index, target.name, at[0]):
+        return _unit(file, index, at[0])
+    return _line(file, at[0], RelationKind.DEFINITION.value, target.name)
+
+
+def _site_place(view: FamilyView, sited: _Sited) -> Place | None:
+    file, site = view.files(sited.record.path), sited.relation.site
+    return _line(file, site.start_byte, site.kind.value, site.name) if file else None
+
+
+def _lines(text: SourceText, sited: Iterable[_Sited]) -> tuple[int, ...]:
+    return tuple(sorted({text.line_of(each.relation.site.start_byte) for each in sited}))
+
+
+def _unit(file: TreeFile, index: int, byte: int) -> Place:
+    unit, version = file.text.units[index], file.version
+    line, col = file.text.place(byte)
+    return Place(
+        version.path, unit.start_line, unit.end_line, unit.kind, unit.qualified, unit.qualified,
+        line, col, version.blob, version.language,
+    )  # fmt: skip
+
+
+def _line(file: TreeFile, byte: int, kind: str, name: str) -> Place:
+    version, (line, col) = file.version, file.text.place(byte)
+    qualified = file.text.units[file.text.unit_at(byte)].qualified
+    return Place(version.path, line, line, kind, name, qualified, line, col, version.blob, version.language)
