@@ -1,10 +1,9 @@
 """C and C++: clangd, every file opened, started anew with a clean index whenever its sources changed.
 
-The compilation database is the caller's folder in the options; without one a database is written to the
-cache, which compiles each source of the tree with the tree's usual include folders. Either way it lies in the
-cache, and so does the index that clangd keeps beside it: starting clears it. What clangd finds in the
-tree itself (`.clangd`, compile_commands.json, compile_flags.txt) is not obeyed, as it may name compilers,
-databases and index servers; `trusted` lets `.clangd` in.
+The compilation database is that of the folder in the options, else of the tree (at its top or in `build`), else
+one is written that compiles each source of the tree with the tree's usual include folders. In each case it is
+copied to the cache, and the index that clangd keeps beside it lies there too: starting clears it. `.clangd`
+files are not obeyed, as they may name compilers, databases and index servers; `trusted` lets them in.
 """
 
 from __future__ import annotations
@@ -53,11 +52,13 @@ def _itself(found: Path) -> Path | None:
 def launch(installed: Installed, root: Path, options: Options) -> Launch:
     folder = options.cache / "database"
     limits: tuple[str, ...] = ()
-    if options.compile_commands is None:
+    folder.mkdir(parents=True, exist_ok=True)
+    database = _database(root, options)
+    if database is None:
         _synthesise(root, folder)
         limits = ("no compile_commands.json: compiled with guessed include folders",)
     else:
-        _copy(options.compile_commands / DATABASE, folder)
+        shutil.copyfile(database, folder / DATABASE)
     argv = (
         str(installed.program),
         f"--compile-commands-dir={folder}",
@@ -82,14 +83,14 @@ def prepare(options: Options) -> None:
         shutil.rmtree(index, ignore_errors=True)
 
 
-def _copy(database: Path, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(database, folder / DATABASE)
+def _database(root: Path, options: Options) -> Path | None:
+    if options.compile_commands is not None:
+        return options.compile_commands / DATABASE
+    return next(filter(Path.is_file, (root / DATABASE, root / "build" / DATABASE)), None)
 
 
 def _synthesise(root: Path, folder: Path) -> None:
     """Write a database of all sources. Nothing in it is run: clangd only reads the flags."""
-    folder.mkdir(parents=True, exist_ok=True)
     includes = [f"-I{root / name}" for name in _INCLUDE_FOLDERS if (root / name).is_dir()]
     entries = []
     for place, folders, names in os.walk(root):
@@ -115,7 +116,7 @@ DRIVER = Driver(
     guards=(
         Guard("a compiler that the compilation database names", "no --query-driver: none is ever run"),
         Guard(".clangd: compilers, databases, index servers", "--enable-config=0"),
-        Guard("a database or flags file in the tree", "--compile-commands-dir names one of the caller's"),
+        Guard("databases further down in the tree", "--compile-commands-dir names the one that is used"),
         Guard("-fplugin and -load in flags", "clangd loads no plugins"),
     ),
     opens_files=True,
