@@ -27,6 +27,7 @@ from nibd.repair.private_tree import (
     PlacementKind,
     PrivateTree,
     PrivateTreeError,
+    TreeGone,
     TreeInUse,
     TreeUnknown,
 )
@@ -164,7 +165,7 @@ def trees(draw: Callable[[st.SearchStrategy[Files]], Files]) -> Files:
     return {path: each for path, each in drawn.items() if not any(o.startswith(path + b"/") for o in drawn)}
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(sequence=st.lists(st.tuples(trees(), st.none() | trees()), min_size=2, max_size=5))
 def test_after_any_moves_it_equals_git_archive(
     tmp_path_factory: pytest.TempPathFactory, sequence: list[tuple[Files, Files | None]]
@@ -445,6 +446,8 @@ class TestCheck:
             tree.move(tree_of(repo))
             tree.root.rename(folder / "gone")
             assert not tree.holds(tree_of(repo))
+            with pytest.raises(TreeGone):
+                tree.move(tree_of(repo))
         with private(folder, repo) as tree:
             assert tree.tree == EMPTY_TREE
             tree.move(tree_of(repo))

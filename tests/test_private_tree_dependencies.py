@@ -128,6 +128,8 @@ class TestNodeModules:
         (place.checkout / "main.c").write_text("edited")
         (place.checkout / "node_modules/.cache").mkdir()
         assert place.find().identity == first
+        (place.checkout / "packages/core/package.json").write_text('{"name": "@acme/core", "x": 1}')
+        assert place.find().identity == first
         seen = {first}
         lock = place.checkout / "node_modules/.package-lock.json"
         lock.write_text('{"other": 1}')
@@ -137,6 +139,14 @@ class TestNodeModules:
         package(place.checkout / "node_modules/new")
         seen.add(place.find().identity)
         assert len(seen) == 4
+
+    def test_work_in_a_workspace_is_no_install(self, place: Place) -> None:
+        old = place.find()
+        (place.checkout / "packages/app/new.js").write_text("")
+        newest = (place.checkout / "packages/app").stat().st_mtime + 60
+        os.utime(place.checkout / "packages/app", (newest, newest))
+        found = place.find(after_s=0)
+        assert (found.in_progress, found.identity) == (None, old.identity)
 
     def test_an_install_in_progress(self, place: Place) -> None:
         top = place.checkout / "node_modules"

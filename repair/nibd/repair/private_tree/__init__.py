@@ -24,11 +24,20 @@ Nothing here runs anything that a repository or an environment holds.
 
 from __future__ import annotations
 
-from nibd.repair.private_tree.errors import NoRoom, NotWritable, PrivateTreeError, TreeInUse, TreeUnknown
+from nibd.repair.private_tree.dependencies import Dependencies, find_dependencies
+from nibd.repair.private_tree.errors import (
+    NoRoom,
+    NotWritable,
+    PrivateTreeError,
+    TreeGone,
+    TreeInUse,
+    TreeUnknown,
+)
 from nibd.repair.private_tree.tree import PrivateTree
 from nibd.repair.private_tree.types import LeftOut, Limits, Moved, Placement, PlacementKind
 
 __all__ = [
+    "Dependencies",
     "LeftOut",
     "Limits",
     "Moved",
@@ -38,6 +47,8 @@ __all__ = [
     "PlacementKind",
     "PrivateTree",
     "PrivateTreeError",
+    "TreeGone",
     "TreeInUse",
     "TreeUnknown",
+    "find_dependencies",
 ]

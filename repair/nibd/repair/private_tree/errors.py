@@ -4,6 +4,7 @@
     ├── TreeInUse     another process has it open
     ├── NoRoom        the disk, or the user's share of it, is full
     ├── NotWritable   the folder can't be written to: permissions, a read-only file system
+    ├── TreeGone      its folder was deleted or replaced: close it and open it again
     └── TreeUnknown   asked about a tree that was left in the middle of a move: move it first
 
 After any of them the private tree can be moved again (or opened again and moved): what was done is
@@ -38,6 +39,10 @@ class NoRoom(PrivateTreeError):  # noqa: N818
 
 class NotWritable(PrivateTreeError):  # noqa: N818
     """The folder can't be written to."""
+
+
+class TreeGone(PrivateTreeError):  # noqa: N818
+    """The folder was deleted, or another one is in its place."""
 
 
 class TreeUnknown(PrivateTreeError):  # noqa: N818

@@ -34,7 +34,7 @@ class Checkout:
     @classmethod
     def of(cls, path: Path, root: Path, listing: Listing) -> Checkout:
         tracked = frozenset(listing())
-        return cls(path, path.resolve(), root, tracked, frozenset(folders_of(tracked)))
+        return cls(path.absolute(), path.resolve(), root, tracked, frozenset(folders_of(tracked)))
 
     def holds(self, path: Path) -> bool:
         """Whether `path`, whose symlinks are resolved, is in the checkout."""

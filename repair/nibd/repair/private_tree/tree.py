@@ -17,6 +17,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Self
@@ -24,7 +25,7 @@ from typing import Self
 from nibd.repair.git.errors import MissingObject
 from nibd.repair.git.types import GitSource, TreeEntry
 from nibd.repair.private_tree.disk import Disk, folders_of
-from nibd.repair.private_tree.errors import TreeInUse, TreeUnknown, translated
+from nibd.repair.private_tree.errors import TreeGone, TreeInUse, TreeUnknown, translated
 from nibd.repair.private_tree.names import is_safe
 from nibd.repair.private_tree.placing import Placements
 from nibd.repair.private_tree.state import Record, State
@@ -111,7 +112,7 @@ class PrivateTree:
 
     def move(self, tree: TreeId, report: Reporter = _silent) -> Moved:
         """Have the files of `tree`. `report` is called between batches and may raise `Interrupted`."""
-        with translated(self._folder):
+        with self._writing():
             return self._carry_out(tree, self._plan(tree), report)
 
     def check(self, report: Reporter = _silent) -> Moved:
@@ -123,7 +124,7 @@ class PrivateTree:
         tree = self._tree
         if tree is None:
             raise TreeUnknown(f"{self._folder}: a move was cut off; what it holds is not known")
-        with translated(self._folder):
+        with self._writing():
             records = self._state.records()
             placed = {path: each.placement for path, each in self._placements.recorded.items()}
             plan: dict[RepoPath, TreeEntry | None] = {
@@ -143,7 +144,7 @@ class PrivateTree:
 
         To be called again after each move: the tree comes first, and a file of its own displaces them.
         """
-        with translated(self._folder):
+        with self._writing():
             return self._placements.bring(placements, self._stamp())
 
     def close(self) -> None:
@@ -156,6 +157,13 @@ class PrivateTree:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with translated(self._folder):
+            if not self._disk.is_at(self.root):
+                raise TreeGone(f"{self.root} was deleted or replaced")
+            yield
 
     def _plan(self, tree: TreeId) -> Plan:
         journal = self._state.journal()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from nibd.stores.types import RepoPath
@@ -42,7 +42,7 @@ class Moved:
     added: tuple[RepoPath, ...] = ()
     modified: tuple[RepoPath, ...] = ()
     deleted: tuple[RepoPath, ...] = ()
-    skipped: Mapping[LeftOut, int] | None = None
+    skipped: Mapping[LeftOut, int] = field(default_factory=dict)
     written: int = 0
 
     def __len__(self) -> int:
