@@ -3,13 +3,14 @@
 Canonical: equal relations give equal bytes and others give others, so a digest of the bytes names them.
 What occurs often is written once, in the order in which it first occurs:
 
-names     of sites and of targets
+names     of sites, then of targets that no site has
 places    the units that targets stand in: package, path, qualified name, ordinal
 targets   place, name, nth
 answers   lists of targets; a site refers to one by its number from 1, 0 means that nothing is known
 
 Before them come the sites, a column each for start (as the distance from the start before), length, unit,
-name, answer and kind. A lookup makes values only of the sites that it is about.
+name, answer and kind. Each is read when it is needed, and a lookup makes values only of the sites that
+it is about.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ import zlib
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import blake2b
 from itertools import accumulate, pairwise, repeat
 from operator import add
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from nibd.stores.relation_types import FileRelations, Relation, RelationKind, Site, Target
 from nibd.stores.types import BlobId, RepoPath
@@ -38,7 +39,8 @@ Place = tuple[str, RepoPath, str, int]
 FORMAT = 1
 DIGEST_BYTES = 16
 COMPRESSION = 1
-_HEADER = struct.Struct("<II")
+_HEADER = struct.Struct("<III")
+"""Format, how many sites there are, and how many names of sites."""
 _COLUMNS = 5
 _KINDS = (
     RelationKind.DEFINITION,
@@ -92,11 +94,8 @@ class RelationRecord:
 
     def referring(self, target: Target) -> list[Relation]:
         """The relations that have `target`, in the order of the text."""
-        table, place = self._table, (target.package, target.path, target.qualified, target.ordinal)
-        if place not in table.places or target.name not in table.names:
-            return []
-        sought = [table.places.index(place), table.names.index(target.name), target.nth]
-        return self._referring({number for number, each in enumerate(table.targets) if each == sought})
+        row = self._row(target)
+        return self._referring({number for number, each in enumerate(self._table.targets) if each == row})
 
     def referring_symbol(self, path: RepoPath, qualified: str, ordinal: int) -> list[Relation]:
         """The relations that have a target in this unit of the repository."""
@@ -105,6 +104,15 @@ class RelationRecord:
             return []
         sought = table.places.index(place)
         return self._referring({number for number, each in enumerate(table.targets) if each[0] == sought})
+
+    def mentions(self, target: Target) -> bool:
+        """Whether some relation has `target`."""
+        return self._row(target) in self._table.targets
+
+    @property
+    def places(self) -> Sequence[Place]:
+        """All that targets stand in, each once."""
+        return self._table.places
 
     @cached_property
     def targets(self) -> tuple[Target, ...]:
@@ -119,16 +127,24 @@ class RelationRecord:
     @property
     def names(self) -> set[str]:
         """Of the sites."""
-        return {self._table.names[number] for number in set(self._table.name_of)}
+        return set(self._table.names[: self._table.site_names])
 
     @property
     def unknown(self) -> int:
         """How many sites nothing is known of."""
         return self._table.answer_of.count(0)
 
-    def __len__(self) -> int:
-        """How many sites there are."""
-        return len(self._table.starts)
+    @property
+    def sites(self) -> int:
+        """How many there are."""
+        return self._table.sites
+
+    def _row(self, target: Target) -> list[int] | None:
+        """As `target` would be written, which need not be; `None` when it cannot be."""
+        table, place = self._table, _place(target)
+        if place not in table.places or target.name not in table.names:
+            return None
+        return [table.places.index(place), table.names.index(target.name), target.nth]
 
     def _referring(self, targets: set[int]) -> list[Relation]:
         if not targets:
@@ -158,8 +174,8 @@ class RelationRecord:
     @cached_property
     def _table(self) -> _Table:
         try:
-            return _read(zlib.decompress(self.payload))
-        except (ValueError, TypeError, IndexError, struct.error, zlib.error) as error:
+            return _Table(zlib.decompress(self.payload))
+        except (struct.error, zlib.error) as error:
             raise ValueError(f"the relations of {self.path!r} cannot be read: {error}") from error
 
 
@@ -177,20 +193,65 @@ def pack(file: FileRelations) -> tuple[RelationRecord, bytes]:
     return record, digest.digest()
 
 
-@dataclass(frozen=True, slots=True)
 class _Table:
-    """A record, unpacked, before values are made of it."""
+    """A record, uncompressed, before values are made of it."""
 
-    starts: list[int]
-    lengths: array[int]
-    unit_of: array[int]
-    name_of: array[int]
-    answer_of: array[int]
-    kinds: bytes
-    names: list[str]
-    places: list[Place]
-    targets: list[list[int]]
-    answers: list[list[int]]
+    def __init__(self, content: bytes) -> None:
+        format_: int
+        self.sites: int
+        self.site_names: int
+        format_, self.sites, self.site_names = _HEADER.unpack_from(content)
+        if format_ != FORMAT:
+            raise ValueError(f"relations have format {format_}, not {FORMAT}")
+        self._content = content
+        self._kinds_at = _HEADER.size + _COLUMNS * 4 * self.sites
+        self._tables = content[self._kinds_at + self.sites :].split(b"\n")
+
+    @cached_property
+    def starts(self) -> list[int]:
+        return list(accumulate(self._column(0)))
+
+    @cached_property
+    def lengths(self) -> array[int]:
+        return self._column(1)
+
+    @cached_property
+    def unit_of(self) -> array[int]:
+        return self._column(2)
+
+    @cached_property
+    def name_of(self) -> array[int]:
+        return self._column(3)
+
+    @cached_property
+    def answer_of(self) -> array[int]:
+        return self._column(4)
+
+    @cached_property
+    def kinds(self) -> bytes:
+        return self._content[self._kinds_at : self._kinds_at + self.sites]
+
+    @cached_property
+    def names(self) -> list[str]:
+        return cast(list[str], json.loads(self._tables[0]))
+
+    @cached_property
+    def places(self) -> list[Place]:
+        rows = json.loads(self._tables[1])
+        return [(package, RepoPath(path.encode("latin-1")), *rest) for package, path, *rest in rows]
+
+    @cached_property
+    def targets(self) -> list[list[int]]:
+        """Place, name, nth."""
+        return cast(list[list[int]], json.loads(self._tables[2]))
+
+    @cached_property
+    def answers(self) -> list[list[int]]:
+        return cast(list[list[int]], json.loads(self._tables[3]))
+
+    def _column(self, number: int) -> array[int]:
+        at = _HEADER.size + number * 4 * self.sites
+        return _little_endian(array("I", self._content[at : at + 4 * self.sites]))
 
 
 class _Numbers(dict[Any, int]):
@@ -215,12 +276,14 @@ def _written(relations: Sequence[Relation]) -> bytes:
         [names[site.name] for site in sites],
         [answers[relation.targets] for relation in relations],
     )
+    site_names = len(names)
     lists = [[targets[target] for target in answer] for answer in answers if answer is not None]
     rows = [[places[_place(target)], names[target.name], target.nth] for target in targets]
     written = [[package, path.decode("latin-1"), *rest] for package, path, *rest in places]
-    tables = json.dumps([list(names), written, rows, lists], separators=(",", ":"))
+    tables = (json.dumps(table, separators=(",", ":")) for table in (list(names), written, rows, lists))
+    header = _HEADER.pack(FORMAT, len(sites), site_names)
     kinds = bytes(_KIND_NUMBERS[site.kind] for site in sites)
-    return b"".join((_HEADER.pack(FORMAT, len(sites)), *map(_column_bytes, columns), kinds, tables.encode()))
+    return b"".join((header, *map(_column_bytes, columns), kinds, "\n".join(tables).encode()))
 
 
 def _made(kind: type[T], *columns: Iterable[Any]) -> list[T]:
@@ -235,34 +298,6 @@ def _made(kind: type[T], *columns: Iterable[Any]) -> list[T]:
 
 def _place(target: Target) -> Place:
     return (target.package, target.path, target.qualified, target.ordinal)
-
-
-def _read(content: bytes) -> _Table:
-    format_, count = _HEADER.unpack_from(content)
-    if format_ != FORMAT:
-        raise ValueError(f"it has format {format_}, not {FORMAT}")
-    starts, lengths, units, names_of, answers_of = _columns(content, count)
-    kinds_at = _HEADER.size + _COLUMNS * 4 * count
-    names, places, targets, answers = json.loads(content[kinds_at + count :])
-    return _Table(
-        list(accumulate(starts)),
-        lengths,
-        units,
-        names_of,
-        answers_of,
-        content[kinds_at : kinds_at + count],
-        names,
-        [(package, RepoPath(path.encode("latin-1")), *rest) for package, path, *rest in places],
-        targets,
-        answers,
-    )
-
-
-def _columns(content: bytes, count: int) -> Iterator[array[int]]:
-    for number in range(_COLUMNS):
-        at = _HEADER.size + number * 4 * count
-        column = array("I", content[at : at + 4 * count])
-        yield _little_endian(column)
 
 
 def _column_bytes(values: Iterable[int]) -> bytes:

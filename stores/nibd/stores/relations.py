@@ -3,15 +3,20 @@
 Rows never change once written, so every snapshot of a repository shares them:
 
 record      the `FileRelations` of one file, packed (`nibd.stores.relation_records`), by digest
-place       a unit that targets stand in
-mention     a record refers to a name in a place: the inversion, by which references are found
-naming      a record has a site of this name
+file        a path that some record has
+mention     some record of a file refers to this target: the inversion, by which references are found
+naming      some record of a file has a site of this name
 resolution  the relations of a family's files at a tree under a profile, as a bitmap over records
 stage       a first build that goes on: what there is of a resolution that will be
 
-So a transition writes the records of the files whose relations changed, and one bitmap. Only collection
-removes rows, and only those that neither a kept resolution nor a stage holds. Stages alone are written
-over, since no snapshot names one: a build that was killed finds there what it need not ask again.
+A new version of a file mentions mostly what the one before did, so the inversion is kept by file: a
+transition writes the records of the files whose relations changed, what they mention that no version
+did, and one bitmap. Targets and names stand in it as checksums. Whichever records it leads to are looked
+at before they are given out, so that neither makes any difference to what is found.
+
+Only collection removes rows, and only those that neither a kept resolution nor a stage holds. Stages
+alone are written over, since no snapshot names one: a build that was killed finds there what it need not
+ask again.
 
 One process writes, several read. Each row has a checksum, which is looked at whenever the row is read;
 `CorruptRelations` is raised for one that is not as it was written, or gone: the file is a cache, to be
@@ -26,6 +31,8 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NewType, TypeVar
@@ -33,6 +40,7 @@ from typing import Any, NewType, TypeVar
 from sqlite_utils import Database, Migrations
 
 from nibd.stores.bitmap import Bitmap
+from nibd.stores.bounded_cache import BoundedCache
 from nibd.stores.database import Connection, is_made, open_database, open_reader
 from nibd.stores.errors import CorruptStore, StoreError
 from nibd.stores.relation_records import RelationRecord, pack
@@ -44,9 +52,12 @@ ResolutionId = NewType("ResolutionId", int)
 
 READ_ROWS = 100
 """How many records are read at once."""
-COLLECT_SEEN = 2000
-COLLECT_REMOVED = 50
-"""One step of a collection looks at so many records, and removes at most so many."""
+CACHE_BYTES = 32 << 20
+UNPACKED = 16
+"""How many times as much as its payload a record takes when it is unpacked, about."""
+COLLECT_FILES = 500
+COLLECT_RECORDS = 50
+"""One step of a collection looks at so many files, and ends with the file by which it removes so many."""
 
 migrations = Migrations("nibd.relations")
 
@@ -55,14 +66,12 @@ _SCHEMA = (
     """CREATE TABLE record (id INTEGER PRIMARY KEY AUTOINCREMENT, path BLOB NOT NULL, blob TEXT NOT NULL,
         language TEXT NOT NULL, digest BLOB NOT NULL, payload BLOB NOT NULL, checksum INTEGER NOT NULL,
         UNIQUE (path, digest))""",
-    """CREATE TABLE place (id INTEGER PRIMARY KEY, path BLOB NOT NULL, package TEXT NOT NULL,
-        qualified TEXT NOT NULL, ordinal INTEGER NOT NULL, checksum INTEGER NOT NULL,
-        UNIQUE (path, package, qualified, ordinal))""",
-    """CREATE TABLE mention (place INTEGER NOT NULL, name TEXT NOT NULL, nth INTEGER NOT NULL,
-        record INTEGER NOT NULL, checksum INTEGER NOT NULL,
-        PRIMARY KEY (place, name, nth, record)) WITHOUT ROWID""",
-    """CREATE TABLE naming (name TEXT NOT NULL, record INTEGER NOT NULL, checksum INTEGER NOT NULL,
-        PRIMARY KEY (name, record)) WITHOUT ROWID""",
+    "CREATE TABLE file (id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE)",
+    """CREATE TABLE mention (target_file INTEGER NOT NULL, target_unit INTEGER NOT NULL,
+        target_name INTEGER NOT NULL, file INTEGER NOT NULL, checksum INTEGER NOT NULL,
+        PRIMARY KEY (target_file, target_unit, target_name, file)) WITHOUT ROWID""",
+    """CREATE TABLE naming (name INTEGER NOT NULL, file INTEGER NOT NULL, checksum INTEGER NOT NULL,
+        PRIMARY KEY (name, file)) WITHOUT ROWID""",
     """CREATE TABLE resolution (id INTEGER PRIMARY KEY AUTOINCREMENT, family TEXT NOT NULL,
         tree TEXT NOT NULL, profile TEXT NOT NULL, finished INTEGER NOT NULL, bits BLOB NOT NULL,
         checksum INTEGER NOT NULL)""",
@@ -72,6 +81,7 @@ _SCHEMA = (
 )
 
 T = TypeVar("T")
+_Mention = tuple[int, int, int]
 _Row = Sequence[Any] | sqlite3.Row
 
 
@@ -93,6 +103,7 @@ class RelationStore:
     def __init__(self, database: Connection) -> None:
         self._db = database
         self._identity = _identity(database.path)
+        self._read: BoundedCache[int, RelationRecord] = BoundedCache(CACHE_BYTES)
         self._unresolved: set[int] = set()
         """Records that were given out and are in no resolution yet: not to be collected."""
 
@@ -201,16 +212,21 @@ class RelationStore:
     def records(self, ids: Iterable[int]) -> Iterator[tuple[RecordId, FileRelations]]:
         """The relations of these records, in the order given."""
         for record, packed in self.packed(ids):
-            yield record, self._read(packed.file)
+            yield record, self._unpacked(packed.file)
 
     def packed(self, ids: Iterable[int]) -> Iterator[tuple[RecordId, RelationRecord]]:
         """As `records`, each to be unpacked as far as it is asked."""
         for batch in _batches(ids, READ_ROWS):
-            marks = ",".join("?" * len(batch))
-            rows = self._db.rows(f"SELECT {_RECORD} FROM record WHERE id IN ({marks})", tuple(batch))
-            found = {row[0]: row for row in rows}
+            found = {record: self._read.get(record) for record in batch}
+            missing = [record for record, packed in found.items() if packed is None]
+            marks = ",".join("?" * len(missing))
+            sql = f"SELECT {_RECORD} FROM record WHERE id IN ({marks})"
+            for row in self._db.rows(sql, tuple(missing)) if missing else ():
+                found[row[0]] = self._record(row)
             for record in batch:
-                yield RecordId(record), self._record(found.get(record), record)
+                if (packed := found[record]) is None:
+                    raise CorruptRelations(f"{self._db.path}: record {record} is missing")
+                yield RecordId(record), packed
 
     def record_at(self, bits: Bitmap, path: RepoPath) -> RecordId | None:
         """The record that `bits` has of the file at `path`."""
@@ -221,35 +237,44 @@ class RelationStore:
         record = self.record_at(bits, path)
         if record is None:
             return None
-        found = self._record(self._db.row(f"SELECT {_RECORD} FROM record WHERE id = ?", (record,)), record)
+        ((_, found),) = self.packed([record])
         self._require(found.path == path, "the index of record")
         return found
 
     def at_path(self, bits: Bitmap, path: RepoPath) -> FileRelations | None:
         """The relations that `bits` has of the file at `path`."""
         packed = self.packed_at(bits, path)
-        return self._read(packed.file) if packed else None
+        return self._unpacked(packed.file) if packed else None
 
     def mentioning(self, target: Target, bits: Bitmap) -> list[RecordId]:
         """The records of `bits` in which some site refers to `target`."""
-        return self._mentions(_key(target), bits, "AND name = ? AND nth = ?", (target.name, target.nth))
+        return self._found(
+            f"{_MENTIONS} AND target_unit = ? AND target_name = ?",
+            _mention_key(target),
+            bits,
+            lambda record: record.mentions(target),
+        )
 
     def mentioning_symbol(self, path: RepoPath, qualified: str, ordinal: int, bits: Bitmap) -> list[RecordId]:
-        """As `mentioning`, of any name in this unit."""
-        return self._mentions((path, "", qualified, ordinal), bits)
+        """As `mentioning`, of any name in this unit of the repository."""
+        place = ("", path, qualified, ordinal)
+        key = _mention_key(Target(*place, "", 0))[:2]
+        return self._found(f"{_MENTIONS} AND target_unit = ?", key, bits, lambda r: place in r.places)
 
     def mentioning_file(self, path: RepoPath, bits: Bitmap, package: str = "") -> list[RecordId]:
         """As `mentioning`, of anything in this file."""
-        return self._mentions((path, package), bits)
+        file = (package, path)
+        key = _mention_key(Target(*file, "", 0, "", 0))[:1]
+        return self._found(_MENTIONS, key, bits, lambda r: any(place[:2] == file for place in r.places))
 
     def naming(self, names: Iterable[str], bits: Bitmap) -> list[RecordId]:
         """The records of `bits` that have a site with one of these names."""
-        found: set[int] = set()
-        for batch in _batches(sorted(set(names)), READ_ROWS):
-            marks = ",".join("?" * len(batch))
-            sql = f"SELECT name, record, checksum FROM naming WHERE name IN ({marks})"
-            found |= self._in(bits, self._db.rows(sql, tuple(batch)), "naming")
-        return [RecordId(record) for record in sorted(found)]
+        sought, found = set(names), set[RecordId]()
+        for batch in _batches(sorted(sought), READ_ROWS):
+            sql = f"{_NAMINGS} ({','.join('?' * len(batch))})"
+            keys = tuple(map(_name_key, batch))
+            found.update(self._found(sql, keys, bits, lambda record: not sought.isdisjoint(record.names)))
+        return sorted(found)
 
     # What is collected
 
@@ -263,8 +288,8 @@ class RelationStore:
         meanwhile; resolutions go first, and what is not in `keep` by then goes with them.
         """
         removed = Counter({"resolutions": self._drop_resolutions(set(keep))} | _NOTHING)
-        after: tuple[bytes, bytes] | None = (b"", b"")
-        while after:
+        after: bytes | None = b""
+        while after is not None:
             interrupt()
             with self._writing() as db:
                 after = self._collect_step(db, after, removed)
@@ -287,38 +312,34 @@ class RelationStore:
         number = _next_id(db, "record")
         content = (record.path, record.blob, record.language, digest, record.payload)
         _insert(db, "record", [(number, *content)])
-        places: dict[tuple[Any, ...], int] = {}
-        for key in map(_key, record.targets):
-            if key not in places:
-                places[key] = _find_place(db, key) or _insert_place(db, key)
-        _insert(db, "mention", [(places[_key(t)], t.name, t.nth, number) for t in record.targets])
-        _insert(db, "naming", [(name, number) for name in record.names])
+        db.execute("INSERT OR IGNORE INTO file (path) VALUES (?)", (record.path,))
+        (file,) = db.execute(_FILE, (record.path,)).fetchone()
+        mentions, names = _inverted(record)
+        _insert_new(db, "mention", [(*key, file) for key in mentions])
+        _insert_new(db, "naming", [(key, file) for key in names])
         return RecordId(number)
 
-    def _mentions(
-        self, place: tuple[Any, ...], bits: Bitmap, where: str = "", values: tuple[Any, ...] = ()
+    def _found(
+        self, sql: str, key: tuple[int, ...], bits: Bitmap, is_meant: Callable[[RelationRecord], bool]
     ) -> list[RecordId]:
-        """Of the places that begin with `place`, in the order of `_PLACE_KEY`."""
-        condition = " AND ".join(f"{column} = ?" for column in _PLACE_KEY[: len(place)])
-        rows = self._db.rows(f"{_MENTIONS} {condition}) {where}", (*place, *values))
-        places = {tuple(row[5:]) for row in rows}
-        for found in self._all_checked(places, "place"):
-            self._require(tuple(found[1 : 1 + len(place)]) == place, "the index of place")
-        return [RecordId(record) for record in sorted(self._in(bits, [row[:5] for row in rows], "mention"))]
+        """The records of `bits` that the inversion leads to, and that are meant."""
+        candidates = set()
+        for *row, record in self._db.rows(sql, key):
+            if record in bits:
+                self._checked(row, "the inversion")
+                candidates.add(record)
+        found = self.packed(sorted(candidates))
+        return [number for number, record in found if self._unpacked(lambda: is_meant(record))]  # noqa: B023
 
-    def _in(self, bits: Bitmap, rows: Iterable[_Row], table: str) -> set[int]:
-        """The records (the last column but one) of those rows that are about `bits`."""
-        return {self._checked(row, table)[-1] for row in rows if row[-2] in bits}
+    def _record(self, row: _Row) -> RelationRecord:
+        number, path, blob, language, _, payload = self._checked(row, "record")
+        record = RelationRecord(RepoPath(path), BlobId(blob), language, payload)
+        self._read.put(number, record, len(payload) * UNPACKED)
+        return record
 
-    def _record(self, row: _Row | None, record: int) -> RelationRecord:
-        if row is None:
-            raise CorruptRelations(f"{self._db.path}: record {record} is missing")
-        _, path, blob, language, _, payload = self._checked(row, "record")
-        return RelationRecord(RepoPath(path), BlobId(blob), language, payload)
-
-    def _read(self, read: Callable[[], T]) -> T:
+    def _unpacked(self, unpack: Callable[[], T]) -> T:
         try:
-            return read()
+            return unpack()
         except ValueError as error:
             raise CorruptRelations(f"{self._db.path}: {error}") from error
 
@@ -344,22 +365,20 @@ class RelationStore:
             db.executemany("DELETE FROM resolution WHERE id = ?", dead)
         return len(dead)
 
-    def _collect_step(
-        self, db: sqlite3.Connection, after: tuple[bytes, bytes], removed: Counter[str]
-    ) -> tuple[bytes, bytes] | None:
-        """Look on behind the record `after`, given by path and digest; the last one seen, if any.
+    def _collect_step(self, db: sqlite3.Connection, after: bytes, removed: Counter[str]) -> bytes | None:
+        """Go on behind the path `after`; the last one done, `None` at the end.
 
         What is held is looked at in each step anew, since another thread may have written between two.
         """
-        rows = db.execute(_RECORDS_AFTER, (*after, COLLECT_SEEN)).fetchall()
-        held = self._held(db)
-        dead = list(islice((row for row in rows if row[2] not in held), COLLECT_REMOVED))
-        for row in dead:
-            removed.update(self._remove(db, row[2]))
-        if not rows:
-            return None
-        last = dead[-1] if len(dead) == COLLECT_REMOVED else rows[-1]
-        return last[0], last[1]
+        done, limit, held = None, removed["records"] + COLLECT_RECORDS, self._held(db)
+        for (done,) in db.execute(_PATHS_AFTER, (after, COLLECT_FILES)).fetchall():
+            versions = [row[0] for row in db.execute("SELECT id FROM record WHERE path = ?", (done,))]
+            dead = [record for record in versions if record not in held]
+            if dead:
+                removed.update(self._remove(db, done, dead, [r for r in versions if r in held]))
+            if removed["records"] >= limit:
+                break
+        return done
 
     def _held(self, db: sqlite3.Connection) -> Bitmap:
         held = Bitmap.of(self._unresolved)
@@ -369,20 +388,32 @@ class RelationStore:
             held = held.union(Bitmap(row[3]))
         return held
 
-    def _remove(self, db: sqlite3.Connection, number: int) -> dict[str, int]:
-        """Remove a record, what inverts it, and the places that no other record mentions."""
-        row = db.execute(f"SELECT {_RECORD} FROM record WHERE id = ?", (number,)).fetchone()
-        record = self._record(row, number)
-        targets, names = self._read(lambda: (record.targets, record.names))
-        places = {key: _find_place(db, key) for key in map(_key, targets)}
-        mentions = [(places[_key(t)], t.name, t.nth, number) for t in targets]
-        db.executemany("DELETE FROM mention WHERE (place, name, nth, record) = (?, ?, ?, ?)", mentions)
-        db.executemany("DELETE FROM naming WHERE (name, record) = (?, ?)", [(name, number) for name in names])
-        gone = db.executemany(_REMOVE_PLACE, [(place,) for place in places.values()]).rowcount
-        db.execute("DELETE FROM record WHERE id = ?", (number,))
-        return {"records": 1, "mentions": len(mentions), "places": max(gone, 0)}
+    def _remove(
+        self, db: sqlite3.Connection, path: bytes, dead: list[int], kept: list[int]
+    ) -> dict[str, int]:
+        """Remove records of a file, and from the inversion what only they say."""
+        (file,) = db.execute(_FILE, (path,)).fetchone()
+        mentions, names = self._all_inverted(dead)
+        kept_mentions, kept_names = self._all_inverted(kept)
+        gone = [(*key, file) for key in mentions - kept_mentions]
+        db.executemany(_REMOVE_MENTION, gone)
+        db.executemany(_REMOVE_NAMING, [(key, file) for key in names - kept_names])
+        db.executemany("DELETE FROM record WHERE id = ?", [(record,) for record in dead])
+        if not kept:
+            db.execute("DELETE FROM file WHERE id = ?", (file,))
+        for record in dead:
+            self._read.drop(record)
+        return {"records": len(dead), "mentions": len(gone)}
 
-    def _writing(self) -> Any:
+    def _all_inverted(self, records: Iterable[int]) -> tuple[set[_Mention], set[int]]:
+        mentions, names = set[_Mention](), set[int]()
+        for _, record in self.packed(records):
+            more = self._unpacked(partial(_inverted, record))
+            mentions |= more[0]
+            names |= more[1]
+        return mentions, names
+
+    def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
         if not self.is_in_place():  # an unlinked file would take writes that no one ever finds
             raise StoreError(f"{self._db.path} was removed or replaced while open; open it again")
         return self._db.transaction()
@@ -390,22 +421,21 @@ class RelationStore:
 
 _RECORD = "id, path, blob, language, digest, payload, checksum"
 _FIND_RECORD = "SELECT id FROM record WHERE path = ? AND digest = ?"
-_RECORDS_AFTER = """SELECT path, digest, id FROM record WHERE (path, digest) > (?, ?)
-    ORDER BY path, digest LIMIT ?"""
-_PLACE = "SELECT id FROM place WHERE path = ? AND package = ? AND qualified = ? AND ordinal = ?"
-_REMOVE_PLACE = "DELETE FROM place WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM mention WHERE place = ?1)"
-_PLACE_KEY = ("path", "package", "qualified", "ordinal")
-_MENTIONS = """SELECT m.place, m.name, m.nth, m.record, m.checksum,
-    p.id, p.path, p.package, p.qualified, p.ordinal, p.checksum
-    FROM mention m JOIN place p ON p.id = m.place WHERE m.place IN (SELECT id FROM place WHERE"""
+_FILE = "SELECT id FROM file WHERE path = ?"
+_PATHS_AFTER = "SELECT path FROM file WHERE path > ? ORDER BY path LIMIT ?"
+_MENTIONS = """SELECT target_file, target_unit, target_name, m.file, m.checksum, r.id
+    FROM mention m JOIN file f ON f.id = m.file JOIN record r ON r.path = f.path WHERE target_file = ?"""
+_NAMINGS = """SELECT name, n.file, n.checksum, r.id
+    FROM naming n JOIN file f ON f.id = n.file JOIN record r ON r.path = f.path WHERE name IN"""
+_REMOVE_MENTION = """DELETE FROM mention
+    WHERE (target_file, target_unit, target_name, file) = (?, ?, ?, ?)"""
+_REMOVE_NAMING = "DELETE FROM naming WHERE (name, file) = (?, ?)"
 _KEY = "family = ? AND tree = ? AND profile = ?"
 _RESOLUTION = "id, family, tree, profile, finished, bits, checksum"
 _RESOLUTIONS = f"SELECT {_RESOLUTION} FROM resolution WHERE {_KEY} AND finished = ?"
 _STAGE_COLUMNS = "family, tree, profile, bits, checksum"
 _STAGE = f"SELECT {_STAGE_COLUMNS} FROM stage WHERE {_KEY}"
-
-
-_NOTHING = {"records": 0, "mentions": 0, "places": 0}
+_NOTHING = {"records": 0, "mentions": 0}
 
 
 def _next_id(db: sqlite3.Connection, table: str) -> int:
@@ -414,20 +444,22 @@ def _next_id(db: sqlite3.Connection, table: str) -> int:
     return int(row[0]) + 1 if row else 1
 
 
-def _key(target: Target) -> tuple[Any, ...]:
-    """Of the place that it stands in: `_PLACE_KEY`."""
-    return (target.path, target.package, target.qualified, target.ordinal)
+def _mention_key(target: Target) -> _Mention:
+    """By which `mention` finds it: equal ones have equal keys, and so may others."""
+    return (
+        zlib.crc32(target.path, _name_key(target.package)),
+        _name_key(f"{target.ordinal} {target.qualified}"),
+        _name_key(f"{target.nth} {target.name}"),
+    )
 
 
-def _find_place(db: sqlite3.Connection, key: tuple[Any, ...]) -> int | None:
-    row = db.execute(_PLACE, key).fetchone()
-    return int(row[0]) if row else None
+def _name_key(name: str) -> int:
+    return zlib.crc32(name.encode(errors="surrogatepass"))
 
 
-def _insert_place(db: sqlite3.Connection, key: tuple[Any, ...]) -> int:
-    number = int(db.execute("SELECT coalesce(max(id), 0) + 1 FROM place").fetchone()[0])
-    _insert(db, "place", [(number, *key)])
-    return number
+def _inverted(record: RelationRecord) -> tuple[set[_Mention], set[int]]:
+    """What `mention` and `naming` say of a record."""
+    return set(map(_mention_key, record.targets)), set(map(_name_key, record.names))
 
 
 def _checksum(values: tuple[object, ...]) -> int:
@@ -440,9 +472,18 @@ def _checksum(values: tuple[object, ...]) -> int:
 
 def _insert(db: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
     """Rows of all columns but the checksum, which is the last."""
+    _insert_by("INSERT", db, table, rows)
+
+
+def _insert_new(db: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    """As `_insert`, but for those that are there."""
+    _insert_by("INSERT OR IGNORE", db, table, rows)
+
+
+def _insert_by(verb: str, db: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
     if rows:
         marks = ", ".join("?" * (len(rows[0]) + 1))
-        db.executemany(f"INSERT INTO {table} VALUES ({marks})", [(*row, _checksum(row)) for row in rows])
+        db.executemany(f"{verb} INTO {table} VALUES ({marks})", [(*row, _checksum(row)) for row in rows])
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
