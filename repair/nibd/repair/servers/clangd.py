@@ -1,9 +1,9 @@
 """C and C++: clangd, every file opened, started anew with a clean index whenever its sources changed.
 
-The compilation database is that of the folder in the options, else of the tree (at its top or in `build`), else
-one is written that compiles each source of the tree with the tree's usual include folders. In each case it is
-copied to the cache, and the index that clangd keeps beside it lies there too: starting clears it. `.clangd`
-files are not obeyed, as they may name compilers, databases and index servers; `trusted` lets them in.
+The compilation database is that of the folder in the options, else of the tree (at its top or in `build`),
+else one is written that compiles each source of the tree with the tree's usual include folders. In each case
+it is copied to the cache, and the index that clangd keeps beside it lies there too: starting clears it.
+`.clangd` files are not obeyed, as they may name compilers, databases and index servers; `trusted` lets them in.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ Stderr is drained by a thread; its last `TAIL_BYTES` are kept. Stdin does not bl
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -35,7 +36,9 @@ class ServerProcess:
         assert process.stderr is not None
         self._process = process
         self._tail = bytearray()
+        self._end: os.waitid_result | None = None
         self.pid = process.pid
+        self._pidfd = os.pidfd_open(process.pid)
         self.stdin = process.stdin.fileno()
         self.stdout: BinaryIO = process.stdout  # type: ignore[assignment]
         os.set_blocking(self.stdin, False)
@@ -58,17 +61,19 @@ class ServerProcess:
 
     @property
     def is_running(self) -> bool:
-        flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
-        return self._process.returncode is None and os.waitid(os.P_PID, self.pid, flags) is None
+        return self._end is None and not self.wait(0)
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until stdout and stderr are closed, as they are when it has ended; tell whether they are."""
-        self._drain.join(timeout_s)
-        return not self._drain.is_alive()
+        """Wait until it has ended; tell whether it has."""
+        if self._end is not None:
+            return True
+        waiting = select.poll()
+        waiting.register(self._pidfd, select.POLLIN)
+        return bool(waiting.poll(timeout_s * 1000))
 
     def kill(self) -> None:
         """Kill it and whatever it started and left in its session; reap it. May be called again."""
-        if self._process.returncode is not None:
+        if self._end is not None:
             return
         for pid in session_members(self.pid):
             _signal(pid)
@@ -76,9 +81,17 @@ class ServerProcess:
             os.killpg(self.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             _signal(self.pid)
+        self._end = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
         self._process.wait()
         self._drain.join(1.0)
-        for file in (self._process.stdin, self._process.stderr):
+
+    def release(self) -> None:
+        """Close its files: after `kill`, and when nobody reads or writes them any more."""
+        if self._pidfd < 0:
+            return
+        os.close(self._pidfd)
+        self._pidfd = -1
+        for file in (self._process.stdin, self._process.stdout, self._process.stderr):
             if file is not None:
                 file.close()
 
@@ -91,12 +104,13 @@ class ServerProcess:
 
     def how_it_ended(self) -> str:
         """One line: exit status or signal, and the last line of stderr."""
-        found = None
-        if self._process.returncode is None:
-            flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
-            found = os.waitid(os.P_PID, self.pid, flags)
+        try:
+            found = self._end or os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            found = self._end  # `kill` has just reaped it, which another thread may call
         if found is None:
             return "it closed its output"
+        self._drain.join(1.0)  # for its last words
         signalled = found.si_code != os.CLD_EXITED
         ended = f"signal {found.si_status}" if signalled else f"status {found.si_status}"
         last = self.stderr_tail().rpartition("\n")[2][:200]

@@ -225,8 +225,7 @@ class LanguageServer:
 
     def close(self) -> None:
         """Ask it to end, then end it and all that it started."""
-        if self.is_alive:
-            self._connection.ask("shutdown", timeout_s=END_PATIENCE_S)
+        if self.is_alive and self._connection.ask("shutdown", timeout_s=END_PATIENCE_S) is None:
             self._connection.notify("exit")
             if self._connection.drain(END_PATIENCE_S):
                 self._process.wait(END_PATIENCE_S)

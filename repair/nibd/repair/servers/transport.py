@@ -36,6 +36,10 @@ _TRANSIENT = (-32800, -32801, -32802)
 """RequestCancelled, ContentModified, ServerCancelled."""
 _UNANSWERED = Unknown("not answered yet")
 _END = object()
+_JOIN_S = 5.0
+"""A process that left its session could hold the output open: then the reader is left to itself."""
+_LAST_WORDS_S = 1.0
+"""How long to wait for the end of a server that closed its output, to say how it ended."""
 
 
 class Connection:
@@ -100,10 +104,11 @@ class Connection:
                 self._changed.wait(timeout_s)
 
     def join(self) -> None:
-        """Wait for the reader after the process was killed."""
+        """Wait for the reader after the process was killed, and close its files."""
         self._outbox.close()
-        self._thread.join()
-        self._process.stdout.close()
+        self._thread.join(_JOIN_S)
+        if not self._thread.is_alive():
+            self._process.release()
 
     def _send_some(self, batch: _Batch, method: str, source: Iterator[Json], window: int) -> bool:
         """Fill the window; tell whether `source` has more."""
@@ -155,14 +160,13 @@ class Connection:
         self._outbox.pump()
 
     def _read(self) -> None:
-        reason = "it closed its output"
+        reason = ""
         try:
             self._reader.listen(self._take)
         except (EOFError, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            reason = f"it sent what is no message ({error})"
-        if self._process.wait(1.0):  # stderr closed: it ended, or is about to
-            reason = self._process.how_it_ended()
-        dead = Unknown(f"the server is gone: {reason}")
+            reason = f"it sent what is no message ({error}); "
+        self._process.wait(_LAST_WORDS_S)
+        dead = Unknown(f"the server is gone: {reason}{self._process.how_it_ended()}")
         with self._changed:
             self._dead = dead
             self._fail_waiting(dead)
