@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -172,6 +173,14 @@ def test_sites_that_are_out_of_order_are_refused() -> None:
         pack(replace(CALLER, relations=(second, first)))
 
 
+def test_a_record_that_cannot_be_read_says_so() -> None:
+    record, _ = pack(CALLER)
+    content = zlib.decompress(record.payload)
+    for payload in (b"", record.payload[:-5], zlib.compress(b"\x63" + content[1:]), zlib.compress(b"")):
+        with pytest.raises(ValueError, match=r"format|caller\.py"):
+            replace(record, payload=payload).file()
+
+
 # The store
 
 
@@ -247,6 +256,25 @@ def test_a_target_is_not_taken_for_one_like_it(store: RelationStore) -> None:
     assert store.mentioning_file(RepoPath(b"builtins.pyi"), bits) == []
 
 
+def test_names_with_equal_checksums_are_not_taken_for_each_other(store: RelationStore) -> None:
+    one, other = (target(b"job.py", "f", name) for name in ("plumless", "buckeroo"))
+    assert zlib.crc32(b"plumless") == zlib.crc32(b"buckeroo")
+    ids = store.add([relations(b"1.py", ("plumless", [one])), relations(b"2.py", ("buckeroo", [other]))])
+    bits = Bitmap.of(ids)
+    assert [store.mentioning(one, bits), store.mentioning(other, bits)] == [[ids[0]], [ids[1]]]
+    assert [store.naming(["plumless"], bits), store.naming(["buckeroo"], bits)] == [[ids[0]], [ids[1]]]
+    assert store.mentioning_symbol(*one.symbol, bits) == ids
+
+
+def test_what_another_version_of_a_file_mentions_is_not_found(store: RelationStore) -> None:
+    old, new = store.add([CALLER, relations(b"caller.py", ("times", [JOB_TIMES]), version=1)])
+    assert store.mentioning(JOB, Bitmap.of([new])) == []
+    assert store.mentioning_symbol(*JOB.symbol, Bitmap.of([new])) == [new]
+    assert store.mentioning_file(PRINT.path, Bitmap.of([new]), "stdlib") == []
+    assert store.naming(["run"], Bitmap.of([new])) == []
+    assert store.mentioning(JOB, Bitmap.of([old, new])) == [old]
+
+
 # Resolutions and stages
 
 
@@ -287,6 +315,15 @@ def test_a_first_build_finds_what_it_had_and_its_resolution_ends_it(path: Path) 
         assert store.stages() == [(PYTHON, ONE, PROFILE)]
         store.add_resolution(PYTHON, ONE, PROFILE, bits)
         assert store.stages() == []
+
+
+def test_a_first_build_has_one_record_of_a_file(store: RelationStore) -> None:
+    newer = relations(b"caller.py", ("run", [JOB]), version=1)
+    store.stage(PYTHON, ONE, PROFILE, [CALLER, BOTH])
+    store.stage(PYTHON, ONE, PROFILE, [newer])
+    bits = store.staged(PYTHON, ONE, PROFILE)
+    assert len(bits) == 2
+    assert store.at_path(bits, CALLER.path) == newer
 
 
 def test_a_first_build_that_was_given_up_holds_nothing(store: RelationStore, path: Path) -> None:
@@ -667,9 +704,13 @@ def test_a_writer_that_is_killed_leaves_a_sound_store(path: Path, lines: int) ->
     done = output.read_bytes().count(b"\n")
     assert_sound(path)
     with closing(RelationStore.open(path)) as store:
-        staged = list(store.staged(PYTHON, ONE, PROFILE))
-        assert len(staged) in (done, done + 1)
-        assert len(list(store.records(staged))) == len(staged)
+        staged = [file for _, file in store.records(store.staged(PYTHON, ONE, PROFILE))]
+        newest = max(int(file.blob, 16) for file in staged)  # of the files that it made, from 0
+        assert newest in (done - 1, done)
+        expected = {n % 5: n for n in range(newest + 1)}
+        assert {file.path: int(file.blob, 16) for file in staged} == {
+            b"%d.py" % name: n for name, n in expected.items()
+        }
         store.unstage(PYTHON, ONE, PROFILE)
         store.collect([])
     assert set(rows(path).values()) == {0}

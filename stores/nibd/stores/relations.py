@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 import time
 import zlib
 from collections import Counter
@@ -104,6 +105,7 @@ class RelationStore:
         self._db = database
         self._identity = _identity(database.path)
         self._read: BoundedCache[int, RelationRecord] = BoundedCache(CACHE_BYTES)
+        self._lock = threading.Lock()
         self._unresolved: set[int] = set()
         """Records that were given out and are in no resolution yet: not to be collected."""
 
@@ -152,12 +154,13 @@ class RelationStore:
             newest = db.execute(f"{_RESOLUTIONS} ORDER BY id DESC LIMIT 1", (*key, finished)).fetchone()
             if finished:
                 db.execute(f"DELETE FROM stage WHERE {_KEY}", key)
-            self._unresolved = {record for record in self._unresolved if record not in bits}
             if newest and self._checked(newest, "resolution")[5] == bits.data:
-                return ResolutionId(newest[0])
-            number = _next_id(db, "resolution")
-            _insert(db, "resolution", [(number, *key, int(finished), bits.data)])
-            return ResolutionId(number)
+                number = int(newest[0])
+            else:
+                number = _next_id(db, "resolution")
+                _insert(db, "resolution", [(number, *key, int(finished), bits.data)])
+        self._resolved(bits)
+        return ResolutionId(number)
 
     def stage(
         self,
@@ -167,15 +170,20 @@ class RelationStore:
         files: Iterable[FileRelations],
         stored: Iterable[int] = (),
     ) -> list[RecordId]:
-        """Keep what a first build has of its resolution so far: `files`, and records that are `stored`."""
+        """Keep what a first build has of its resolution so far: `files`, and records that are `stored`.
+
+        `files` take the place of what it had of the same paths.
+        """
         packed, key = [pack(file) for file in files], (family, tree, profile)
         with self._writing() as db:
             rows = self._records(db, packed)
-            bits = self._staged(db.execute(_STAGE, key).fetchone()).changed(add=[*rows, *stored])
+            old = [row[0] for record, _ in packed for row in db.execute(_VERSIONS, (record.path,))]
+            bits = self._staged(db.execute(_STAGE, key).fetchone())
+            bits = bits.changed(remove=old, add=[*rows, *stored])
             db.execute(f"DELETE FROM stage WHERE {_KEY}", key)
             _insert(db, "stage", [(*key, bits.data)])
-            self._unresolved = {record for record in self._unresolved if record not in bits}
-            return rows
+        self._resolved(bits)
+        return rows
 
     def unstage(self, family: str, tree: TreeId, profile: ProfileId) -> None:
         """Give up a first build."""
@@ -230,7 +238,7 @@ class RelationStore:
 
     def record_at(self, bits: Bitmap, path: RepoPath) -> RecordId | None:
         """The record that `bits` has of the file at `path`."""
-        rows = self._db.rows("SELECT id FROM record WHERE path = ?", (path,))
+        rows = self._db.rows(_VERSIONS, (path,))
         return next((RecordId(row[0]) for row in rows if row[0] in bits), None)
 
     def packed_at(self, bits: Bitmap, path: RepoPath) -> RelationRecord | None:
@@ -305,8 +313,14 @@ class RelationStore:
         for record, digest in packed:
             found = db.execute(_FIND_RECORD, (record.path, digest)).fetchone()
             rows.append(RecordId(found[0]) if found else self._insert_record(db, record, digest))
-        self._unresolved.update(rows)
+        with self._lock:
+            self._unresolved.update(rows)
         return rows
+
+    def _resolved(self, bits: Bitmap) -> None:
+        """What is in `bits` is held by a row from now on."""
+        with self._lock:
+            self._unresolved = {record for record in self._unresolved if record not in bits}
 
     def _insert_record(self, db: sqlite3.Connection, record: RelationRecord, digest: bytes) -> RecordId:
         number = _next_id(db, "record")
@@ -329,7 +343,7 @@ class RelationStore:
                 self._checked(row, "the inversion")
                 candidates.add(record)
         found = self.packed(sorted(candidates))
-        return [number for number, record in found if self._unpacked(lambda: is_meant(record))]  # noqa: B023
+        return [number for number, record in found if self._unpacked(partial(is_meant, record))]
 
     def _record(self, row: _Row) -> RelationRecord:
         number, path, blob, language, _, payload = self._checked(row, "record")
@@ -372,7 +386,7 @@ class RelationStore:
         """
         done, limit, held = None, removed["records"] + COLLECT_RECORDS, self._held(db)
         for (done,) in db.execute(_PATHS_AFTER, (after, COLLECT_FILES)).fetchall():
-            versions = [row[0] for row in db.execute("SELECT id FROM record WHERE path = ?", (done,))]
+            versions = [row[0] for row in db.execute(_VERSIONS, (done,))]
             dead = [record for record in versions if record not in held]
             if dead:
                 removed.update(self._remove(db, done, dead, [r for r in versions if r in held]))
@@ -381,7 +395,8 @@ class RelationStore:
         return done
 
     def _held(self, db: sqlite3.Connection) -> Bitmap:
-        held = Bitmap.of(self._unresolved)
+        with self._lock:
+            held = Bitmap.of(self._unresolved)
         for row in self._all_checked(db.execute(f"SELECT {_RESOLUTION} FROM resolution"), "resolution"):
             held = held.union(Bitmap(row[5]))
         for row in self._all_checked(db.execute(f"SELECT {_STAGE_COLUMNS} FROM stage"), "stage"):
@@ -421,6 +436,7 @@ class RelationStore:
 
 _RECORD = "id, path, blob, language, digest, payload, checksum"
 _FIND_RECORD = "SELECT id FROM record WHERE path = ? AND digest = ?"
+_VERSIONS = "SELECT id FROM record WHERE path = ?"
 _FILE = "SELECT id FROM file WHERE path = ?"
 _PATHS_AFTER = "SELECT path FROM file WHERE path > ? ORDER BY path LIMIT ?"
 _MENTIONS = """SELECT target_file, target_unit, target_name, m.file, m.checksum, r.id
