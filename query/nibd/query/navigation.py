@@ -18,6 +18,7 @@ target that the tree's text does not have is *lost*, which only relations that a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -27,6 +28,8 @@ from nibd.stores.relation_records import RelationRecord
 from nibd.stores.relation_types import Relation, RelationKind, Target
 from nibd.stores.types import BlobId, Level, RepoPath
 
+_ASIDE = re.compile(rb"\s*(//|/\*|\*|#|@)")
+"""How a line of comment, or a decorator, begins."""
 MAX_INHERITED = 10_000
 """Units that `implementations` follows at most."""
 
@@ -82,6 +85,9 @@ class Answer:
     total: int = 0
     unknown: int = 0
     lost: int = 0
+
+
+NOTHING = Answer()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,15 +165,19 @@ def targets_of_unit(file: TreeFile, index: int) -> tuple[Target, ...]:
     return (*named, Target("", file.path, *key, "", 0))
 
 
-def unit_place(view: FamilyView, file: TreeFile, index: int) -> Place:
-    """A unit, at its name: the occurrence in its header that its file's relations take for one."""
-    names = file.text.own_names(index)
-    record = view.record(file.path) if len(names) > 1 else None
-    for _, _, byte in names:
+def unit_place(view: FamilyView | None, file: TreeFile, index: int) -> Place:
+    """A unit, at its name: of several occurrences in its header the one that the relations say declares it.
+
+    Without relations, the first that is in no comment or decorator.
+    """
+    names = [byte for _, _, byte in file.text.own_names(index)]
+    record = view.record(file.path) if view and len(names) > 1 else None
+    for byte in names if record else ():
         relation = record.relation_at(byte) if record else None
         if relation and relation.site.kind is RelationKind.DEFINITION:
             return _unit(file, index, byte)
-    return _unit(file, index, names[0][2] if names else file.text.units[index].start_byte)
+    plain = (byte for byte in names if not _ASIDE.match(file.text.line_text(file.text.line_of(byte))))
+    return _unit(file, index, next(plain, names[0] if names else file.text.units[index].start_byte))
 
 
 # The operations

@@ -50,7 +50,7 @@ class CachedRelations:
         """In the order given. Each can be read: one that cannot is found out here."""
         for _, record in self.store.packed(ids):
             try:
-                len(record)
+                _ = record.sites
             except ValueError as error:
                 raise CorruptRelations(str(error)) from error
             yield record
