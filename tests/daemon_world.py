@@ -100,7 +100,7 @@ def running(environment: dict[str, str] | None = None) -> Iterator[Daemon]:
             daemon.stop()
 
 
-NO_DENSE = "[dense]\nenabled = false\n"
+NO_DENSE = "[dense]\nenabled = false\n[relations]\nenabled = false\n"
 
 
 def configure(text: str) -> None:

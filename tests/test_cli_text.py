@@ -67,6 +67,7 @@ def status(**changed: Any) -> dict[str, Any]:
         "error": None,
         "snapshot": {"commit": OLD, "tree": "t", "generation": 4, "published_at": 1.0},
         "views": {"lexical": view(), "structural": view(), "dense": view(state="absent", reason="off")},
+        "relations": {},
         "files": {"indexed": 3, "total": 5},
         "skipped": {"too_large": 2},
         "notes": [],
@@ -193,7 +194,7 @@ def test_a_status_keeps_to_a_line_a_view_on_a_terminal_of_80_columns() -> None:
         path="/home/ann/" + "long/" * 12,
         views={
             "lexical": view(counts=counts),
-            "structural": view(counts=counts, capabilities={"relations": "no server is driven " * 4}),
+            "structural": view(counts=counts),
             "dense": view(state="building", assurance="partial", reason="1850 texts are not embedded " * 5),
         },
         notes=["settings " * 20],

@@ -32,6 +32,7 @@ from nibd.daemon.embedding import Embedding
 from nibd.daemon.heads import HeadHistory, HeadReader, HeadState
 from nibd.daemon.indexer import VERIFY_PREFIX
 from nibd.daemon.indexer import Job as IndexerJob
+from nibd.daemon.navigation import Navigation
 from nibd.daemon.paths import Paths
 from nibd.daemon.registry import Checkout, Registry
 from nibd.daemon.scheduler import Job, Kind, Lane, Scheduler
@@ -59,13 +60,14 @@ class CheckoutState:
     """What the daemon knows of a checkout. `failure` is why its last repair failed.
 
     `checked`: a repair was asked for since the start, which also finds other profiles, an unfinished
-    dense view and what a crash left.
+    dense view and what a crash left. `related`: relations were asked for since then.
     """
 
     checkout: Checkout
     history: HeadHistory = field(default_factory=HeadHistory)
     published: Publication | None = None
     checked: bool = False
+    related: bool = False
     objects_stamp: tuple[int, ...] = ()
     failure: str | None = None
     failures: int = 0
@@ -115,6 +117,7 @@ class Coordinator:
             for lane in Lane
         }
         self.embedding = Embedding(settings.dense, paths.embeddings_db, log, self.embedded)
+        self.navigation = Navigation(settings.relations, paths, log, self.related)
         self._views: dict[RepositoryId, RepositoryViews] = {}
         self._heads = HeadReader()
         # Git is read by one thread, since open repositories must not be shared.
@@ -141,7 +144,8 @@ class Coordinator:
         self._stopping = True
         for running in self.running.values():
             running.unwanted.set()
-        await asyncio.gather(self.embedding.stop(), *(child.stop() for child in self.lanes.values()))
+        await asyncio.gather(
+            self.embedding.stop(), self.navigation.stop(), *(child.stop() for child in self.lanes.values()))
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -200,6 +204,7 @@ class Coordinator:
             views = self._views.get(repository)  # it stays: a collection may be at work under it
             if views:
                 views.close()
+            await self.navigation.remove(repository)
             await self._delete_views(repository)
             await asyncio.to_thread(self.paths.marker(repository).unlink, missing_ok=True)
             if not any(self._awaits_vectors(other) for other in self.states.values()):
@@ -212,6 +217,16 @@ class Coordinator:
         for state in self.states.values():
             if state.published and self._awaits_vectors(state):
                 self._want(self._job(state, Kind.DENSE, state.published.commit))
+
+    def related(self, checkout: Checkout) -> None:
+        """A navigator ended its work: publish what came of it, or give it the next."""
+        state = self.states.get(checkout.id)
+        if state is None:
+            return
+        if state.published and self.navigation.has_result(checkout.id, state.published.snapshot.tree):
+            self._want(self._job(state, Kind.RELATIONS, state.published.commit))
+        else:
+            self._spawn(self.look(state))
 
     def damaged(self, state: CheckoutState, view: View, reason: str) -> None:
         """A reader found a view that is not as it was written: build it again from nothing."""
@@ -268,6 +283,9 @@ class Coordinator:
         elif head.commit and not (state.is_current and state.checked and not state.may_have_more(stamp)):
             state.checked, state.objects_stamp = True, stamp
             self._want(self._job(state, Kind.REPAIR, head.commit))
+        elif published and state.is_current:
+            self.navigation.follow(checkout, published, again=not state.related)
+            state.related = True
         return head
 
     async def distance(self, checkout: Checkout, old: CommitId, new: CommitId) -> int | None:
@@ -289,6 +307,7 @@ class Coordinator:
             dense_profile=self.embedding.profile,
             dense_absent=self.embedding.absent,
             discard=[view.value for view in discard],
+            relations_absent=self.navigation.absent,
         ).as_params()
 
     # Jobs
@@ -421,7 +440,11 @@ class Coordinator:
     def _parameters(self, job: Job) -> JsonObject:
         assert job.checkout is not None, "a repair is of a checkout"
         assert job.commit is not None, "a repair is of a commit"
-        return self.job_parameters(self.states[job.checkout], job.commit, job.discard)
+        state = self.states[job.checkout]
+        parameters = self.job_parameters(state, job.commit, job.discard)
+        if job.kind is Kind.RELATIONS and state.published:
+            parameters["relations"] = self.navigation.result(job.checkout, state.published.snapshot.tree)
+        return parameters
 
     async def _collect(self, lane: Supervisor, job: Job) -> Any:
         """Remove what nothing needs and nobody reads."""

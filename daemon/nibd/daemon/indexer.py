@@ -5,6 +5,7 @@ what it derived is found by the next one, and what it had begun is swept away. J
 safe points. Its methods with the `Job` parameters below:
 
 - `repair`   publish the commit's tree for the checkout
+- `relations` publish the records that the navigator made for the tree that the checkout shows
 - `dense`    publish what can be had by now of the dense view of the tree that the checkout shows
 - `fold`     build that tree's lexical generation anew, without the dead documents of its history
 
@@ -24,7 +25,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,12 +45,21 @@ from nibd.repair.git import GitError, GitSource, open_source
 from nibd.repair.git.types import EXECUTABLE, REGULAR
 from nibd.repair.policy import EXTRACTOR, Policy
 from nibd.repair.progress import Interrupted, Progress, Reporter
-from nibd.repair.transition import Outcome, RulesCache, Target, Transition, fold, repair, repair_dense
+from nibd.repair.transition import (
+    Outcome,
+    RulesCache,
+    Target,
+    Transition,
+    fold,
+    publish_relations,
+    repair,
+    repair_dense,
+)
 from nibd.stores.collection import collect, removable
 from nibd.stores.embeddings import EmbeddingStore
 from nibd.stores.errors import CorruptStore, StoreError
 from nibd.stores.repository import RepositoryFolder, RepositoryStores
-from nibd.stores.snapshot import Generation
+from nibd.stores.snapshot import Generation, decode_view
 from nibd.stores.types import CheckoutId, CommitId, ProfileId, RepoPath, TreeId, View
 
 NICENESS = 10
@@ -63,6 +73,7 @@ VERIFY_PREFIX = "nibd-verify-"
 DAMAGED: Json = {"damaged": True}
 """The data of an error that says that what is stored is not what was written."""
 SWITCHED_OFF = "switched off by the settings ([dense] enabled)"
+RELATIONS_OFF = "switched off by the settings ([relations] enabled)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +90,9 @@ class Job:
     dense_profile: str
     dense_absent: str | None
     discard: list[str]
+    relations: dict[str, Any] = field(default_factory=dict)
+    """By family, encoded records (`relations` alone)."""
+    relations_absent: str | None = None
 
     def as_params(self) -> dict[str, Any]:
         return asdict(self)
@@ -94,7 +108,7 @@ class Indexer:
 
     def answer(self, request: ChildRequest) -> Json:
         match request.method:
-            case "repair" | "dense" | "fold":
+            case "repair" | "relations" | "dense" | "fold":
                 return self.repair(Job(**request.params), request)
             case "removable":
                 return self._removable(request.params)
@@ -122,9 +136,9 @@ class Indexer:
         with _opened(Path(job.work_tree)) as source, _embeddings(job) as embeddings:
             commit = CommitId(job.commit)
             target = Target(CheckoutId(job.checkout), commit, source.tree_of(commit))
-            report, stores = _reporter(request), self._open(job.folder)
+            report, stores = reporter(request), self._open(job.folder)
             transition = self._transition(job, source, stores, embeddings, target.tree, report)
-            outcome = _run(request.method, transition, target, frozenset(map(View, job.discard)))
+            outcome = _run(request.method, transition, target, job)
         return _result(outcome, time.monotonic() - started)
 
     def _clear(self, folder: str) -> None:
@@ -191,16 +205,23 @@ class Indexer:
             report=report,
             workers=settings.index.workers or len(os.sched_getaffinity(0)),
             rules=self._rules.setdefault(job.folder, RulesCache()),
+            relations_absent=job.relations_absent
+            or (None if settings.relations.enabled else RELATIONS_OFF),
             notes=notes,
         )
 
 
-def _run(
-    method: str, transition: Transition, target: Target, discard: frozenset[View]
-) -> Outcome | None:
-    if method == "dense":
-        return repair_dense(transition, target)
-    return fold(transition, target) if method == "fold" else repair(transition, target, discard)
+def _run(method: str, transition: Transition, target: Target, job: Job) -> Outcome | None:
+    match method:
+        case "dense":
+            return repair_dense(transition, target)
+        case "relations":
+            records = {family: decode_view(record) for family, record in job.relations.items()}
+            return publish_relations(transition, target, records)
+        case "fold":
+            return fold(transition, target)
+        case _:
+            return repair(transition, target, frozenset(map(View, job.discard)))
 
 
 def _result(outcome: Outcome | None, seconds: float) -> Json:
@@ -249,7 +270,7 @@ def _asked(source: GitSource, tree: TreeId) -> RepositorySettings:
     return parse_repository(data)
 
 
-def _reporter(request: ChildRequest) -> Reporter:
+def reporter(request: ChildRequest) -> Reporter:
     """Passes progress on now and then, and stops the job at a safe point once it is cancelled."""
     last = 0.0
 

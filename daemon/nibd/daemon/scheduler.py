@@ -21,6 +21,7 @@ class Kind(StrEnum):
     """In the order of urgency within a repository."""
 
     REPAIR = "repair"
+    RELATIONS = "relations"
     DENSE = "dense"
     FOLD = "fold"
     COLLECT = "collect"

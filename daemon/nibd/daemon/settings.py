@@ -115,6 +115,22 @@ class DenseSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RelationsSettings:
+    """[relations]"""
+
+    enabled: bool = field(
+        default=True, metadata=_rule("Ask language servers for relations.", repository=Narrowing.OFF)
+    )
+    servers: str = field(
+        default="", metadata=_rule("A folder in which servers are looked for before those of PATH.")
+    )
+    idle_seconds: int = field(
+        default=1800,
+        metadata=_rule("A repository's servers end when nothing was asked for so long.", (1, 86_400)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class DaemonSettings:
     """[daemon]"""
 
@@ -149,6 +165,7 @@ class Settings:
 
     index: IndexSettings = field(default_factory=IndexSettings)
     dense: DenseSettings = field(default_factory=DenseSettings)
+    relations: RelationsSettings = field(default_factory=RelationsSettings)
     daemon: DaemonSettings = field(default_factory=DaemonSettings)
 
     def get(self, key: str) -> Value:
@@ -264,7 +281,7 @@ def _checked(file: str, key: str, found: object) -> tuple[str, Value] | Settings
     if isinstance(default, tuple):
         if isinstance(found, list) and _are_patterns(found):
             return key, tuple(found)
-    elif type(found) is type(default) and _fits(rule, found):  # exactly: `true` is no number
+    elif type(found) is type(default) and (found == default or _fits(rule, found)):  # `true` is no number
         return key, cast(Value, found)
     return SettingsError(file, key, _shortened(repr(found)), allowed(key))
 

@@ -13,7 +13,7 @@ from nibd.daemon.heads import HeadState
 from nibd.daemon.scheduler import Job
 from nibd.daemon.views import serves
 from nibd.ipc.messages import Json, JsonObject
-from nibd.stores.snapshot import Publication
+from nibd.stores.snapshot import Publication, Snapshot
 from nibd.stores.types import State, View
 
 
@@ -24,6 +24,8 @@ class Standing:
     head: HeadState
     newest: Publication | None
     serving: Mapping[View, Publication | None]
+    relating: Mapping[str, Publication | None]
+    """By language family, the publication that answers for its relations."""
 
 
 async def standing(coordinator: Coordinator, state: CheckoutState) -> Standing:
@@ -33,7 +35,32 @@ async def standing(coordinator: Coordinator, state: CheckoutState) -> Standing:
     publications = await coordinator.in_git(views.publications, state.checkout.id)
     profile = coordinator.embedding.profile
     serving = {view: next((p for p in publications if serves(p, (view,), profile)), None) for view in View}
-    return Standing(head, publications[0] if publications else None, serving)
+    newest = publications[0] if publications else None
+    families = newest.snapshot.relations if newest else ()
+    relating = {
+        family: next((p for p in publications if has_relations(p.snapshot, family)), None)
+        for family in families
+    }
+    return Standing(head, newest, serving, relating)
+
+
+def has_relations(snapshot: Snapshot, family: str) -> bool:
+    record = snapshot.relations.get(family)
+    return record is not None and record.serves
+
+
+async def relations_json(
+    coordinator: Coordinator, state: CheckoutState, now: Standing, family: str
+) -> JsonObject:
+    """The relations of a family, in the words of a view."""
+    assert now.newest is not None, "a family is of a snapshot"
+    serving, record = now.relating[family], now.newest.snapshot.relations[family]
+    failure = coordinator.navigation.failures.get(state.checkout.repository)
+    if record.state is State.BUILDING and failure:
+        record = replace(record, state=State.FAILED, reason=f"it failed and is tried again: {failure}")
+    behind = await lag(coordinator, state, now.head, serving)
+    described = wire.view(record, serving, behind, _stale_reason(state, now, serving, record.state))
+    return described | {"work": dict(record.work)}
 
 
 async def view_json(
@@ -72,6 +99,9 @@ async def status(coordinator: Coordinator, state: CheckoutState) -> JsonObject:
         "error": now.head.error or state.failure,
         "snapshot": wire.snapshot(now.newest),
         "views": {view.value: await view_json(coordinator, state, now, view) for view in View},
+        "relations": {
+            family: await relations_json(coordinator, state, now, family) for family in now.relating
+        },
         "files": wire.counted(newest.files) if newest else {"indexed": 0, "total": 0},
         "skipped": wire.counted(newest.skipped) if newest else {},
         "notes": list(newest.notes) if newest else [],
@@ -86,6 +116,10 @@ def work(coordinator: Coordinator) -> JsonObject:
         running.append(
             {"repository": None, "kind": "embed", "commit": None, "progress": coordinator.embedding.progress}
         )
+    running += [
+        {"repository": repository, "kind": "relations", "commit": None, "progress": progress}
+        for repository, progress in coordinator.navigation.progress().items()
+    ]
     return {"running": running, "waiting": [_job(job) for job in coordinator.scheduler.waiting()]}
 
 
@@ -101,7 +135,11 @@ def statistics(coordinator: Coordinator) -> JsonObject:
         }
     embedder = coordinator.embedding.pid
     processes["embedder"] = {"pid": embedder, "memory_bytes": _memory(embedder)}
-    return coordinator.statistics.as_json() | {"processes": processes}
+    navigators: JsonObject = {
+        repository: {"pid": pid, "memory_bytes": _memory(pid)}
+        for repository, pid in coordinator.navigation.pids().items()
+    }
+    return coordinator.statistics.as_json() | {"processes": processes, "navigators": navigators}
 
 
 def doctor(coordinator: Coordinator) -> JsonObject:

@@ -22,6 +22,7 @@ from nibd.repair.git import GitSource, MissingObject
 from nibd.repair.listing import EMPTY_BASE, Base, ListingChange, ListingRepair
 from nibd.repair.policy import Policy
 from nibd.repair.progress import Reporter
+from nibd.repair.relations.families import families_of
 from nibd.repair.rules import Rules
 from nibd.stores.catalog import UNPUBLISHED
 from nibd.stores.errors import CorruptStore
@@ -41,7 +42,7 @@ from nibd.stores.types import (
 INLINE_DENSE_FILES = 256
 """Up to this many changed files the dense view is tried before the first publication."""
 
-RELATIONS_ABSENT = "relations are not built: no language server is driven by this version"
+PENDING_RELATIONS = ViewRecord(State.BUILDING, reason="a language server is about to be asked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,8 @@ class Transition:
     workers: int
     rules: RulesCache
     notes: tuple[str, ...] = ()
+    relations_absent: str | None = None
+    """Why there are no relations, whatever the language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +168,33 @@ def _repaired(
         views=views,
         notes=notes,
         missing_rules=rules.missing,
+        relations=_pending_relations(transition, structural.counts),
     )
+
+
+def publish_relations(
+    transition: Transition, target: Target, records: Mapping[str, ViewRecord]
+) -> Outcome | None:
+    """Publish `records`, by family, as the relations of the tree that the checkout shows.
+
+    `None` when the checkout shows another tree by now.
+    """
+    current = transition.stores.catalog.current(target.checkout)
+    if current is None or current.snapshot.tree != target.tree:
+        return None
+    draft = current.snapshot
+    for family, record in records.items():
+        draft = draft.with_relations(family, record)
+    if draft == current.snapshot:
+        return Outcome(current)
+    return Outcome(_published(transition, target, replace(draft, generation=UNPUBLISHED)))
+
+
+def _pending_relations(transition: Transition, counts: Mapping[str, int]) -> dict[str, ViewRecord]:
+    """What a tree says of its relations before its language servers were asked."""
+    absent = transition.relations_absent
+    record = ViewRecord(State.ABSENT, reason=absent) if absent else PENDING_RELATIONS
+    return dict.fromkeys(families_of(counts), record)
 
 
 def repair_dense(transition: Transition, target: Target) -> Outcome | None:
@@ -352,7 +381,7 @@ def _structural(
             "read": change.derivation.read,
             "parsed": change.derivation.parsed,
         },
-        capabilities={"units": None, "imports": None, "relations": RELATIONS_ABSENT},
+        capabilities={"units": None, "imports": None, "relations": transition.relations_absent},
     )
 
 

@@ -22,8 +22,9 @@ def render(status: JsonObject, style: Style, width: int | None) -> str:
     """`width` is that of the terminal; without one (`None`) lines keep to 80 columns all the same."""
     lines = [*_place(status, style, width or LINE), ""]
     rows = [_row(name, view) for name, view in status["views"].items()]
+    rows += [_row(f"relations {family}", view) for family, view in status["relations"].items()]
     lines += table(_HEADER, rows, style, width or LINE, _COLOURS)
-    said = ["", *_holding(status), *_reasons(status), *_lacking(status), "", _files(status), *_work(status)]
+    said = ["", *_holding(status), *_reasons(status), "", _files(status), *_work(status)]
     for text in said:
         lines += wrapped(text, width) or [""]
     if status["error"]:
@@ -91,20 +92,18 @@ def _holding(status: JsonObject) -> Iterator[str]:
         holds = _holds(view["counts"] or {})
         if holds:
             yield f"{name} holds {holds}"
+    for family, relations in status["relations"].items():
+        if relations["counts"].get("sites"):
+            yield f"relations {family} holds {_holds(relations['counts'])}"
 
 
 def _reasons(status: JsonObject) -> Iterator[str]:
     for name, view in status["views"].items():
         if view["reason"] and view["reason"] != status["error"]:  # which has a line of its own
             yield f"{name}: {visible_line(view['reason'])}"
-
-
-def _lacking(status: JsonObject) -> Iterator[str]:
-    """What the structural view can't answer."""
-    capabilities = status["views"].get("structural", {}).get("capabilities") or {}
-    for capability, reason in capabilities.items():
-        if reason:
-            yield f"no {visible_line(capability)}: {visible_line(str(reason))}"
+    for family, relations in status["relations"].items():
+        if relations["reason"]:
+            yield f"relations {family}: {visible_line(relations['reason'])}"
 
 
 def _files(status: JsonObject) -> str:

@@ -1,0 +1,162 @@
+"""The navigator: `python -m nibd.daemon.navigator`, the child that runs language servers on one repository.
+
+It owns the private tree and relations.db. One repository, one job at a time, at low priority; it may be
+killed at any instant: what it stored stays, and a first build goes on where it was. Its servers die with
+it. Methods, all with the `Job` parameters below:
+
+- `relate` → `{tree, families: {family: record}, servers, memory_bytes}`: relations of the snapshot
+- `verify` (`families`) → the same, after every site was asked again
+- `collect` → `{rows}`: remove relations that no kept snapshot names
+
+A record is that of `nibd.stores.snapshot.encode_view`. Nothing is published here: the indexer does.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from nibd.daemon.indexer import NICENESS, reporter, serve
+from nibd.ipc.child_endpoint import ChildEndpoint, ChildRequest
+from nibd.ipc.messages import ErrorCode, Json, RpcError
+from nibd.repair.git import open_source
+from nibd.repair.policy import EXTRACTOR
+from nibd.repair.private_tree import PrivateTree
+from nibd.repair.relations.relating import Relating
+from nibd.repair.relations.source_file import SourceFiles
+from nibd.repair.relations.workspace import Workspace
+from nibd.repair.servers.driver import Options, Search
+from nibd.repair.servers.errors import ServerFailed
+from nibd.stores.catalog import Catalog
+from nibd.stores.collection import collect_relations
+from nibd.stores.facts import FactStore
+from nibd.stores.relations import CorruptRelations, RelationStore
+from nibd.stores.repository import RepositoryFolder
+from nibd.stores.snapshot import Snapshot, ViewRecord, encode_view
+from nibd.stores.structure import StructureStore
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What the daemon sends. `path` and `folders` are where servers are looked for; `home` the user's."""
+
+    folder: str
+    work_tree: str
+    generation: int
+    path: str
+    folders: list[str]
+    home: str
+    families: list[str]
+
+    def as_params(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Navigator:
+    """Does the jobs of one repository, whose stores, tree and servers it keeps open."""
+
+    def __init__(self) -> None:
+        self._folder: RepositoryFolder | None = None
+        self._relating: Relating | None = None
+        self._catalog: Catalog | None = None
+
+    def answer(self, request: ChildRequest) -> Json:
+        job = Job(**request.params)
+        try:
+            match request.method:
+                case "relate":
+                    return self._relate(job, request)
+                case "verify":
+                    return self._verify(job, request)
+                case "collect":
+                    return self._collect(job)
+                case method:
+                    raise RpcError(ErrorCode.METHOD_NOT_FOUND, f"the navigator has no method {method}")
+        except CorruptRelations as error:
+            self._start_over()
+            raise RpcError(ErrorCode.INTERNAL, f"{error}; relations are being built again") from error
+
+    def _relate(self, job: Job, request: ChildRequest) -> Json:
+        relating, snapshot, kept = self._opened(job)
+        found: dict[str, ViewRecord] = {}
+        for family in relating.families(snapshot):
+            found[family] = relating.relate(snapshot, family, kept, reporter(request))
+        return self._result(snapshot, found)
+
+    def _verify(self, job: Job, request: ChildRequest) -> Json:
+        relating, snapshot, _ = self._opened(job)
+        found: dict[str, ViewRecord] = {}
+        for family in job.families:
+            try:
+                found[family], _ = relating.verify(snapshot, family, reporter(request))
+            except ServerFailed as failed:
+                raise RpcError(ErrorCode.INTERNAL, str(failed)) from failed
+        return self._result(snapshot, found)
+
+    def _collect(self, job: Job) -> Json:
+        relating, _, _ = self._opened(job)
+        assert self._catalog is not None, "opened"
+        return {"rows": collect_relations(self._catalog, relating.store)}
+
+    def _result(self, snapshot: Snapshot, found: dict[str, ViewRecord]) -> Json:
+        assert self._relating is not None, "opened"
+        return {
+            "tree": snapshot.tree,
+            "families": {family: encode_view(record) for family, record in found.items()},
+            "servers": self._relating.workspace.pids(),
+        }
+
+    def _opened(self, job: Job) -> tuple[Relating, Snapshot, list[Snapshot]]:
+        """The work, the snapshot that is wanted, and those that it can be repaired from, newest first."""
+        if self._relating is None:
+            self._open(job)
+        assert self._relating is not None, "opened"
+        assert self._catalog is not None, "opened"
+        snapshots = sorted(self._catalog.snapshots(), key=lambda each: each.generation, reverse=True)
+        wanted = next((each for each in snapshots if each.generation == job.generation), None)
+        if wanted is None:
+            raise RpcError(ErrorCode.MOVING, f"generation {job.generation} is not kept any more")
+        same = [each for each in snapshots if each.tree == wanted.tree]
+        return self._relating, wanted, same + [each for each in snapshots if each.tree != wanted.tree]
+
+    def _open(self, job: Job) -> None:
+        self._folder = folder = RepositoryFolder(Path(job.folder))
+        source = open_source(Path(job.work_tree))
+        search = Search(
+            path=job.path,
+            folders=tuple(map(Path, job.folders)),
+            forbidden=(Path(job.work_tree), folder.root),
+            home=Path(job.home),
+        )
+        cache = folder.root / "servers"
+        tree = PrivateTree.open(folder.root / "tree", source)
+        self._catalog = Catalog.open_reader(folder.catalog)
+        facts = FactStore.open_reader(folder.facts, EXTRACTOR)
+        self._relating = Relating(
+            source,
+            StructureStore.open_reader(folder.structure),
+            RelationStore.open(folder.relations),
+            SourceFiles(source, facts),
+            Workspace(tree, cache, search, Options(cache)),
+        )
+
+    def _start_over(self) -> None:
+        if self._relating is not None and self._folder is not None:
+            self._relating.workspace.close()
+            self._relating.store.close()
+            self._folder.clear_relations()
+        self._relating = None
+
+
+def main() -> int:
+    endpoint = ChildEndpoint.over_stdio()
+    os.nice(NICENESS)
+    serve(endpoint, Navigator().answer)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

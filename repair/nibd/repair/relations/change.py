@@ -1,0 +1,164 @@
+"""What a new version of a file keeps of the relations of the old one, and what it may change elsewhere.
+
+Units are matched by key and compared by own text. A unit is *deleted*, *added*, *affected* (its own text
+differs), *shifted* (the same text elsewhere) or *unchanged*. Sites of the last two keep their relations, by
+their order in the own text; all others have to be asked.
+
+What others may notice of the change:
+
+- a target is *lost* when the line that it stands on, or one that shares its name in that unit, changed;
+- a name is *turned* when something visible from outside the unit begins or ceases to be called so;
+- a symbol's *surface* changed when its header did, or what its body gives back: then whoever refers to it
+  may refer to other things through it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Container
+from dataclasses import dataclass, field
+
+from nibd.repair.relations.source_file import Key, SourceFile
+from nibd.stores.relation_types import RelationKind, Target
+from nibd.stores.types import Level
+
+_GIVES_BACK = re.compile(r"\b(return|yield|await|throw|raise)\b|=>")
+_BINDS_ANY = re.compile(r"import\s*\*|import\s+\.|export\s*\*|::\s*\*|#\s*include|using\s+namespace")
+_BINDING = frozenset({RelationKind.DEFINITION, RelationKind.WRITE, RelationKind.IMPORT})
+_FILE_KEY: Key = ("", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """`old` or `new` is `None` when the file came or went.
+
+    `kept` maps the index of a site in `new` to that of the same site in `old`.
+    """
+
+    old: SourceFile | None
+    new: SourceFile | None
+    kept: dict[int, int] = field(default_factory=dict)
+    turned: frozenset[str] = frozenset()
+    rebound: frozenset[str] | None = frozenset()
+    """Names that are bound on lines that changed: they may mean something else in the file. `None`: all."""
+    resurfaced: frozenset[Key] = frozenset()
+    """Symbols whose surface changed, and those that are gone."""
+    changed_keys: frozenset[Key] = frozenset()
+    """Units whose own text changed, of either version; all of a file that came or went."""
+
+    def loses(self, target: Target) -> bool:
+        """Whether what a relation to `target`, in this file, says may no longer hold."""
+        key = (target.qualified, target.ordinal)
+        if self.old is None or self.new is None:
+            return True
+        if key not in self.changed_keys:
+            return False
+        if not target.name:  # the unit as a whole
+            return key not in self.new.ordinals
+        return self.old.lines_with(key, target.name) != self.new.lines_with(key, target.name)
+
+
+def compare(old: SourceFile | None, new: SourceFile | None) -> FileChange:
+    """The change from one version of a path to another."""
+    if old is None or new is None:
+        only = old or new
+        assert only is not None
+        names = {name for _, name in _visible(only)} | {_stem(only.path)}
+        keys = frozenset(only.keys)
+        return FileChange(old, new, {}, frozenset(names), frozenset(names), keys, keys)
+    changed = {
+        key for key in {**old.own_texts, **new.own_texts} if old.own_texts.get(key) != new.own_texts.get(key)
+    }
+    return FileChange(
+        old,
+        new,
+        _kept(old, new, changed),
+        frozenset(name for _, name in _visible(old) ^ _visible(new)),
+        _rebound(old, new),
+        frozenset(key for key in changed if _surface(old, key) != _surface(new, key)),
+        frozenset(changed),
+    )
+
+
+def _kept(old: SourceFile, new: SourceFile, changed: set[Key]) -> dict[int, int]:
+    kept: dict[int, int] = {}
+    for key, ordinal in new.ordinals.items():
+        if key in changed:
+            continue
+        now = new.sites_by_unit.get(ordinal, [])
+        before = old.sites_by_unit.get(old.ordinals[key], [])
+        # Broken code around a unit can make a parser see other sites in the same text.
+        if [_form(new, i) for i in now] == [_form(old, i) for i in before]:
+            kept.update(zip(now, before, strict=True))
+    return kept
+
+
+def _form(file: SourceFile, index: int) -> tuple[str, RelationKind]:
+    site = file.sites[index]
+    return (site.name, site.kind)
+
+
+def _visible(file: SourceFile) -> set[tuple[Key, str]]:
+    """Names that can be referred to from outside the unit that holds them, with that unit."""
+    found = {(_FILE_KEY, unit.name) for unit in file.units if unit.name}
+    for site in file.sites:
+        if site.kind is RelationKind.WRITE or (
+            site.kind in _BINDING and file.units[site.unit].level is not Level.CALLABLE
+        ):
+            found.add((file.keys[site.unit], site.name))
+    return found
+
+
+def _surface(file: SourceFile, key: Key) -> list[str] | None:
+    """The lines of a unit's own text that decide what can be reached through it."""
+    ordinal = file.ordinals.get(key)
+    if ordinal is None:
+        return None
+    unit, lines = file.units[ordinal], file.own_texts[key].splitlines()
+    if unit.level is not Level.CALLABLE:
+        return [] if unit.level is Level.FILE else [line.strip() for line in lines]
+    header = unit.header_end_line - unit.start_line + 1
+    gives = [line for line in lines[header:] if _GIVES_BACK.search(line)]
+    return [line.strip() for line in [*lines[:header], *gives]]
+
+
+def _rebound(old: SourceFile, new: SourceFile) -> frozenset[str] | None:
+    """Names that are bound on lines that changed; `None` when such a line may bind any name."""
+    before, after = (Counter(line.strip() for line in _lines(file)) for file in (old, new))
+    changed = (before - after) | (after - before)
+    if any(_BINDS_ANY.search(line) for line in changed):
+        return None
+    return frozenset(_bound_on(old, changed) | _bound_on(new, changed))
+
+
+def _bound_on(file: SourceFile, changed: Container[str]) -> set[str]:
+    lines = _lines(file)
+    names: set[str] = set()
+    statement: list[str] = []
+    is_changed, last = False, -2
+    for site in file.sites:
+        if site.kind not in _BINDING:
+            continue
+        line = file.line_of(site)
+        if site.kind is not RelationKind.IMPORT:
+            if lines[line].strip() in changed:
+                names.add(site.name)
+            continue
+        if line > last + 1:  # another statement: what one imports changes with any line of it
+            names.update(statement if is_changed else ())
+            statement, is_changed = [], False
+        statement.append(site.name)
+        is_changed, last = is_changed or lines[line].strip() in changed, line
+    return names.union(statement if is_changed else ())
+
+
+def _lines(file: SourceFile) -> list[str]:
+    return file.content.decode("utf-8", "replace").split("\n")
+
+
+def _stem(path: bytes) -> str:
+    """What a file is imported as: its name without endings, or its folder's for an index."""
+    parts = path.decode("utf-8", "replace").split("/")
+    stem = parts[-1].split(".")[0]
+    return parts[-2] if stem in ("__init__", "index", "mod", "lib", "main") and len(parts) > 1 else stem

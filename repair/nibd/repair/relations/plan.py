@@ -1,0 +1,183 @@
+"""What a transition can have changed in files that did not change, and what to ask again in those that did.
+
+Each rule answers why a relation that was right at the old tree may be wrong at the new one:
+
+lost      its target stood on a line that changed, or is gone
+turned    its site carries a name that began or ceased to be visible somewhere
+surface   it stands in a unit that refers to a symbol whose surface changed: what that symbol is, or gives
+          back, decides what other names there mean
+module    it stands in a file that imports by a name under which a file came or went
+unknown   a server did not answer before
+
+The rules are for speed, not for proof: verification asks everything. The last two rules but one can reach
+far, so together they are cut at `MAX_REACH` sites, nearest first; verification does the rest.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from nibd.repair.relations.change import FileChange
+from nibd.repair.relations.source_file import SourceFile
+from nibd.stores.bitmap import Bitmap
+from nibd.stores.relation_types import FileRelations, Relation, RelationKind
+from nibd.stores.relations import RecordId, RelationStore
+from nibd.stores.types import RepoPath
+
+MAX_REACH = 20_000
+"""Sites: some four seconds of a server."""
+
+
+@dataclass(slots=True)
+class Asked:
+    """The sites of one file that have to be asked, by index, with the rule that says so."""
+
+    file: FileRelations
+    why: dict[int, str] = field(default_factory=dict)
+
+    def add(self, indexes: Iterable[int], rule: str) -> None:
+        for index in indexes:
+            self.why.setdefault(index, rule)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`elsewhere` holds unchanged files; `within` the sites of changed files, by index in the new version."""
+
+    elsewhere: Mapping[RepoPath, Asked]
+    within: Mapping[RepoPath, Mapping[int, str]]
+    cut: int = 0
+
+    def counts(self) -> Counter[str]:
+        """How many sites each rule wants asked."""
+        found: Counter[str] = Counter()
+        for asked in self.elsewhere.values():
+            found.update(asked.why.values())
+        for why in self.within.values():
+            found.update(why.values())
+        return found
+
+
+class Planner:
+    """`base` holds the records of the old tree; `old` gives those of changed files."""
+
+    def __init__(
+        self,
+        store: RelationStore,
+        base: Bitmap,
+        changes: Mapping[RepoPath, FileChange],
+        old: Mapping[RepoPath, FileRelations],
+    ) -> None:
+        self._store = store
+        self._base = base
+        self._changes = changes
+        self._old = old
+        self._elsewhere: dict[RepoPath, Asked] = {}
+        self._turned = frozenset[str]().union(*(change.turned for change in changes.values()))
+        self._modules = frozenset[str]().union(
+            *(change.turned for change in changes.values() if change.old is None or change.new is None)
+        )
+
+    def plan(self) -> Plan:
+        within = {path: self._within(change) for path, change in self._changes.items() if change.new}
+        reach: dict[RepoPath, set[int]] = {}
+        for record in self._records(self._mentioning()):
+            self._by_target(record, reach)
+        for record in self._records(self._store.naming(self._turned, self._base)):
+            self._by_name(record, reach)
+        return Plan(self._elsewhere, within, self._extend(reach))
+
+    def _mentioning(self) -> set[RecordId]:
+        found: set[RecordId] = set()
+        for path, change in self._changes.items():
+            for key in change.changed_keys:
+                found.update(self._store.mentioning_symbol(path, *key, self._base))
+        return found
+
+    def _records(self, ids: Iterable[RecordId]) -> Iterable[FileRelations]:
+        for _, record in self._store.records(sorted(ids)):
+            if record.path not in self._changes:
+                yield record
+
+    def _by_target(self, record: FileRelations, reach: dict[RepoPath, set[int]]) -> None:
+        lost, units = self._reached(record.relations)
+        if lost:
+            self._asked(record).add(lost, "lost")
+        if units:
+            self._asked(record)
+            reach.setdefault(record.path, set()).update(
+                i for i, relation in enumerate(record.relations) if relation.site.unit in units
+            )
+
+    def _by_name(self, record: FileRelations, reach: dict[RepoPath, set[int]]) -> None:
+        named = [i for i, relation in enumerate(record.relations) if relation.site.name in self._turned]
+        self._asked(record).add(named, "turned")
+        if any(
+            relation.site.kind is RelationKind.IMPORT and relation.site.name in self._modules
+            for relation in (record.relations[i] for i in named)
+        ):
+            reach.setdefault(record.path, set()).update(range(len(record.relations)))
+
+    def _reached(self, relations: Iterable[Relation]) -> tuple[list[int], set[int]]:
+        """Sites whose targets are lost or unknown; units in which a changed surface is referred to."""
+        lost, units = [], set()
+        for index, relation in enumerate(relations):
+            if relation.targets is None:
+                lost.append(index)
+                continue
+            for target in relation.targets:
+                change = None if target.is_external else self._changes.get(target.path)
+                if change is None:
+                    continue
+                if change.loses(target):
+                    lost.append(index)
+                if (target.qualified, target.ordinal) in change.resurfaced:
+                    units.add(relation.site.unit)
+        return lost, units
+
+    def _within(self, change: FileChange) -> dict[int, str]:
+        """Why each site of the new version of a changed file is to be asked, for those that are."""
+        new, old = change.new, self._old.get(change.new.path) if change.new else None
+        assert new is not None
+        if old is None or len(old.relations) != len(change.old.sites if change.old else ()):
+            return dict.fromkeys(range(len(new.sites)), "new")
+        kept = {now: old.relations[before] for now, before in change.kept.items()}
+        lost, units = self._reached(kept.values())
+        at = list(kept)
+        why = {at[index]: "lost" for index in lost}
+        units = {new.sites[now].unit for now, relation in kept.items() if relation.site.unit in units}
+        for index, site in enumerate(new.sites):
+            if index not in kept:
+                why[index] = "new"
+            elif change.rebound is None or site.name in change.rebound:
+                why.setdefault(index, "line")
+            elif site.name in self._turned:
+                why.setdefault(index, "turned")
+            elif site.unit in units:
+                why.setdefault(index, "surface")
+        return why
+
+    def _extend(self, reach: Mapping[RepoPath, set[int]]) -> int:
+        """Add the sites of wide rules, files with few first; how many were too many."""
+        room, cut = MAX_REACH, 0
+        for path, indexes in sorted(reach.items(), key=lambda entry: (len(entry[1]), entry[0])):
+            if len(indexes) <= room:
+                room -= len(indexes)
+                self._elsewhere[path].add(sorted(indexes), "surface")
+            else:
+                cut += len(indexes)
+        return cut
+
+    def _asked(self, record: FileRelations) -> Asked:
+        return self._elsewhere.setdefault(record.path, Asked(record))
+
+
+def kept_relations(change: FileChange, old: FileRelations | None, new: SourceFile) -> dict[int, Relation]:
+    """The old relations at their new places, by index in the new version."""
+    if old is None:
+        return {}
+    return {
+        now: Relation(new.sites[now], old.relations[before].targets) for now, before in change.kept.items()
+    }

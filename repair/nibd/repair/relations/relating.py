@@ -1,0 +1,209 @@
+"""The relations of a snapshot's families: which are to be made, from what, and what is said of them."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from nibd.repair.git import GitSource, MissingObject, TreeEntry
+from nibd.repair.progress import Reporter
+from nibd.repair.relations.configuration import is_configuration, what_counts
+from nibd.repair.relations.families import FAMILIES, families_of
+from nibd.repair.relations.repair import Base, RelationRepair, Resolved, Side, Totals
+from nibd.repair.relations.resolve import Externals, Resolver
+from nibd.repair.relations.source_file import SourceFile, SourceFiles
+from nibd.repair.relations.verify import Verification, Verified
+from nibd.repair.relations.workspace import ServerMissing, Workspace
+from nibd.repair.servers.errors import ServerFailed
+from nibd.repair.servers.server import Request
+from nibd.stores.bitmap import Bitmap
+from nibd.stores.relations import RecordId, RelationStore
+from nibd.stores.snapshot import Coverage, Snapshot, ViewRecord, resolution_artifact
+from nibd.stores.structure import StructureStore
+from nibd.stores.types import Assurance, FileVersion, ProfileId, RepoPath, Skip, State, TreeId, View
+
+RELATIONS_VERSION = "relations-1"
+"""Raise it with any change of what a site is or how a target is named: relations are kept under it."""
+PROBED_FILES = 8
+PROBES_A_FILE = 4
+_NO_TEXT = frozenset({Skip.SYMLINK, Skip.SUBMODULE, Skip.MISSING_OBJECT})
+
+
+@dataclass(slots=True)
+class Relating:
+    """Makes and verifies the relations of one repository's snapshots. For one thread."""
+
+    source: GitSource
+    structure: StructureStore
+    store: RelationStore
+    sources: SourceFiles
+    workspace: Workspace
+    externals: Externals = field(default_factory=Externals)
+
+    def families(self, snapshot: Snapshot) -> list[str]:
+        """Those that the snapshot's tree has files of."""
+        return families_of(snapshot.views[View.STRUCTURAL].counts)
+
+    def relate(
+        self, snapshot: Snapshot, family: str, kept: Sequence[Snapshot], report: Reporter
+    ) -> ViewRecord:
+        """The record of the family's relations at the snapshot's tree.
+
+        Repaired from the first of `kept` that has them under the same profile. Raises what `report` raises.
+        """
+        try:
+            profile = self.profile(family)
+            return self._related(snapshot, family, profile, kept, report)
+        except ServerMissing as missing:
+            return ViewRecord(State.ABSENT, reason=str(missing))
+        except ServerFailed as failed:
+            return ViewRecord(State.FAILED, reason=str(failed))
+
+    def verify(self, snapshot: Snapshot, family: str, report: Reporter) -> tuple[ViewRecord, Verified]:
+        """Ask every site of the snapshot's relations again; the record after that. Raises ServerFailed."""
+        started = time.perf_counter()
+        before = snapshot.relations[family]
+        assert before.resolution is not None, "what is verified is there"
+        records = self.store.resolution(before.resolution)
+        side = self._side(snapshot)
+        verification = Verification(self.store, self.sources, self._resolver(family, side, report), report)
+        verified = verification.run(records, [RecordId(record) for record in records])
+        resolution = self.store.add_resolution(
+            family, snapshot.tree, ProfileId(before.profile), verified.records
+        )
+        assurance = Assurance.EXACT if self.workspace.is_fresh(family) else Assurance.VERIFIED
+        left = verified.unanswered
+        record = replace(
+            before,
+            assurance=Assurance.PARTIAL if left else assurance,
+            artifact=resolution_artifact(resolution, verified.records),
+            reason=_unanswered(left),
+            counts={**before.counts, "unknown": left},
+            work={
+                **before.work,
+                "verify_seconds": time.perf_counter() - started,
+                "verify_asked": verified.asked,
+                "differences": len(verified.differences),
+            },
+        )
+        return record, verified
+
+    def profile(self, family: str) -> ProfileId:
+        """What the family's relations depend on outside the tree. Raises ServerMissing."""
+        server = self.workspace.installed(family).identity
+        parts = (RELATIONS_VERSION, server, self.workspace.dependencies(family))
+        return ProfileId(hashlib.blake2b("\0".join(parts).encode(), digest_size=16).hexdigest())
+
+    def _related(
+        self,
+        snapshot: Snapshot,
+        family: str,
+        profile: ProfileId,
+        kept: Sequence[Snapshot],
+        report: Reporter,
+    ) -> ViewRecord:
+        side = self._side(snapshot)
+        base = self._base(family, profile, kept, side)
+        repair = RelationRepair(
+            family,
+            profile,
+            self.store,
+            self.structure,
+            self.sources,
+            lambda target: self._resolver(family, target, report),
+            report,
+        )
+        resolved = repair.run(base, side)
+        fresh = base is None and self.workspace.is_fresh(family)
+        return _record(profile, resolved, Assurance.EXACT if fresh else Assurance.REPAIRED)
+
+    def _base(self, family: str, profile: ProfileId, kept: Sequence[Snapshot], target: Side) -> Base | None:
+        for snapshot in kept:
+            record = snapshot.relations.get(family)
+            if record is None or record.resolution is None or record.profile != profile:
+                continue
+            if record.state is not State.READY:
+                continue
+            if self._is_configured_anew(family, snapshot.tree, target.tree):
+                continue
+            counts = record.counts
+            return Base(
+                self._side(snapshot),
+                self.store.resolution(record.resolution),
+                Totals(counts["files"], counts["sites"], counts["unknown"]),
+            )
+        return None
+
+    def _is_configured_anew(self, family: str, old: TreeId, new: TreeId) -> bool:
+        """Whether a file that configures the server differs, so that any relation may."""
+        try:
+            changes = self.source.changes(old, new, renames=False)
+        except MissingObject:
+            return True
+        if any(is_configuration(family, entry.path) for entry in (*changes.added, *changes.deleted)):
+            return True
+        return any(
+            is_configuration(family, after.path)
+            and what_counts(before.path, self._bytes(before)) != what_counts(after.path, self._bytes(after))
+            for before, after in changes.modified
+        )
+
+    def _bytes(self, entry: TreeEntry) -> bytes:
+        return self.source.read(entry.blob) or b""
+
+    def _side(self, snapshot: Snapshot) -> Side:
+        return Side(snapshot.tree, self.structure.listing(snapshot.listing))
+
+    def _resolver(self, family: str, side: Side, report: Reporter) -> Resolver:
+        """Of the family's server, at `side`'s tree and settled."""
+        self.workspace.move(side.tree, report)
+        server = self.workspace.server(family, side.tree, lambda: self._questions(family, side.listing))
+        return Resolver(server, lambda path: self._file(side.listing, path), self.externals)
+
+    def _files(self, family: str, listing: Bitmap) -> Iterator[FileVersion]:
+        for _, file in self.structure.files(listing):
+            if file.skip is None and file.language in FAMILIES[family]:
+                yield file
+
+    def _file(self, listing: Bitmap, path: RepoPath) -> SourceFile | None:
+        found = self.structure.at_path(listing, path)
+        if found is None or found[1].skip in _NO_TEXT:
+            return None
+        return self.sources.get(path, found[1].blob, found[1].language)
+
+    def _questions(self, family: str, listing: Bitmap) -> tuple[list[RepoPath], list[Request]]:
+        """The family's files, and a few sites of a few of them, as `Workspace.server` wants them."""
+        paths = [file.path for file in self._files(family, listing)]
+        probes = []
+        for path in paths[:: max(1, len(paths) // PROBED_FILES)]:
+            file = self._file(listing, path)
+            for site in islice(file.sites if file else (), PROBES_A_FILE):
+                assert file is not None, "it has sites"
+                probes.append((path, *file.positions.to_lsp(site.start_byte, "utf-8")))
+        return paths, probes
+
+
+def _record(profile: ProfileId, resolved: Resolved, assurance: Assurance) -> ViewRecord:
+    totals = resolved.totals
+    return ViewRecord(
+        State.READY,
+        Assurance.PARTIAL if totals.unknown else assurance,
+        profile=profile,
+        artifact=resolution_artifact(resolved.resolution, resolved.records),
+        coverage=Coverage(totals.files, totals.files),
+        reason=_unanswered(totals.unknown),
+        counts={"files": totals.files, "sites": totals.sites, "unknown": totals.unknown},
+        work={
+            "seconds": resolved.seconds,
+            "cut": resolved.cut,
+            "asked": sum(resolved.asked.values()),
+            **{f"asked_{rule}": count for rule, count in resolved.asked.items()},
+        },
+    )
+
+
+def _unanswered(sites: int) -> str | None:
+    return f"the language server gave no answer for {sites} sites" if sites else None

@@ -1,0 +1,244 @@
+"""From the relations of one tree to those of another: the one path for build and repair.
+
+For one family on one server that holds the target tree:
+
+1. Compare the two listings: which files of the family came, went or changed.
+2. Of each changed file, find what its sites keep (`change`); of all others, what may have changed (`plan`).
+3. Ask the server about the rest (`resolve`), a batch of files at a time.
+4. Store the records that are new. The resolution of the target is that of the base with their bits turned.
+
+A build is a repair from no files, and a changed configuration is one from no relations. Everything asked is
+stored batch by batch under the target's tree, so that a repair that was stopped or killed goes on where
+it was.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from nibd.repair.progress import Progress, Reporter
+from nibd.repair.relations.change import FileChange, compare
+from nibd.repair.relations.families import FAMILIES
+from nibd.repair.relations.plan import Plan, Planner, kept_relations
+from nibd.repair.relations.resolve import Question, Resolver, Targets
+from nibd.repair.relations.source_file import SourceFile, SourceFiles
+from nibd.stores.bitmap import Bitmap
+from nibd.stores.errors import CorruptStore
+from nibd.stores.relation_types import FileRelations, Relation
+from nibd.stores.relations import RecordId, RelationStore, ResolutionId
+from nibd.stores.structure import StructureStore
+from nibd.stores.types import EMPTY_TREE, FileVersion, ProfileId, RepoPath, TreeId
+
+BATCH_SITES = 2_000
+"""Asked between two safe points: under half a second of a server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A tree with its listing."""
+
+    tree: TreeId
+    listing: Bitmap
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Of a resolution: `unknown` of the `sites` got no answer."""
+
+    files: int = 0
+    sites: int = 0
+    unknown: int = 0
+
+    def plus(self, files: Iterable[FileRelations], sign: int = 1) -> Totals:
+        files = list(files)
+        return Totals(
+            self.files + sign * len(files),
+            self.sites + sign * sum(len(file.relations) for file in files),
+            self.unknown + sign * sum(file.unknown for file in files),
+        )
+
+
+NOTHING = Totals()
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What a repair starts from: a tree, and the records that are its relations."""
+
+    side: Side
+    records: Bitmap
+    totals: Totals
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The relations of a family at a tree. `asked` counts sites by the rule that had them asked.
+
+    `cut` sites that a wide rule wanted were left to verification.
+    """
+
+    resolution: ResolutionId
+    records: Bitmap
+    totals: Totals
+    asked: Mapping[str, int]
+    cut: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A file whose relations are known but for the sites `asked`, by index."""
+
+    file: SourceFile
+    known: Mapping[int, Targets]
+    asked: tuple[int, ...]
+
+    def answered(self, answers: Sequence[Targets]) -> FileRelations:
+        targets = {**self.known, **dict(zip(self.asked, answers, strict=True))}
+        relations = tuple(Relation(site, targets[i]) for i, site in enumerate(self.file.sites))
+        return FileRelations(self.file.path, self.file.blob, self.file.language, relations)
+
+
+@dataclass(slots=True)
+class RelationRepair:
+    """Repairs of one family of one repository. For one thread, the only one that writes the store."""
+
+    family: str
+    profile: ProfileId
+    store: RelationStore
+    structure: StructureStore
+    sources: SourceFiles
+    resolver: Callable[[Side], Resolver]
+    """Gives the resolver of a server that holds this tree and has settled."""
+    report: Reporter
+    by_file: bool = False
+    """Ask whole files instead of sites: the coarser path, to compare with."""
+
+    def run(self, base: Base | None, target: Side) -> Resolved:
+        """The relations of `target`, from those of `base`; without one, every site is asked."""
+        started = time.perf_counter()
+        base = base or Base(Side(EMPTY_TREE, Bitmap()), Bitmap(), NOTHING)
+        come = self._family(target.listing.minus(base.side.listing))
+        gone = self._family(base.side.listing.minus(target.listing))
+        first = not base.records
+        staged = self.store.staged(self.family, target.tree, self.profile) if first else Bitmap()
+        old = self._old(base.records, {*come, *gone})
+        changes = self._changes(gone, come)
+        before = {path: file for path, (_, file) in old.items()}
+        plan = Planner(self.store, base.records, changes, before).plan()
+        resolver = self.resolver(target)
+        made, totals, bits = [], base.totals, base.records
+        for drafts in self._batches(plan, changes, old, self._paths(staged)):
+            files = self._answered(drafts, resolver, twice=first)
+            if first:
+                made += self.store.stage(self.family, target.tree, self.profile, files)
+            else:
+                made += self.store.add(files)
+            totals = totals.plus(files)
+            self.report(Progress(self.family, len(made), len(plan.within) + len(plan.elsewhere)))
+        totals = totals.plus([file for _, file in old.values()], -1)
+        totals = totals.plus([asked.file for asked in plan.elsewhere.values()], -1)
+        totals = totals.plus(file for _, file in self.store.records(staged))
+        replaced = [row for row, _ in old.values()]
+        replaced += [row for path in plan.elsewhere if (row := self.store.record_at(base.records, path))]
+        bits = bits.changed(remove=replaced, add=[*made, *staged])
+        resolution = self.store.add_resolution(self.family, target.tree, self.profile, bits)
+        seconds = time.perf_counter() - started
+        return Resolved(resolution, bits, totals, plan.counts(), plan.cut, seconds)
+
+    def _paths(self, records: Bitmap) -> set[RepoPath]:
+        return {file.path for _, file in self.store.packed(records)}
+
+    def _changes(
+        self, gone: Mapping[RepoPath, FileVersion], come: Mapping[RepoPath, FileVersion]
+    ) -> dict[RepoPath, FileChange]:
+        """Of what can be read: of the rest there is nothing to ask, and nothing that is referred to."""
+        found = {}
+        for path in sorted({*come, *gone}):
+            before, after = (self._source(side.get(path)) for side in (gone, come))
+            if before or after:
+                found[path] = compare(before, after)
+        return found
+
+    def _family(self, rows: Iterable[int]) -> dict[RepoPath, FileVersion]:
+        languages = FAMILIES[self.family]
+        return {
+            file.path: file
+            for _, file in self.structure.files(rows)
+            if file.skip is None and file.language in languages
+        }
+
+    def _old(
+        self, records: Bitmap, paths: Iterable[RepoPath]
+    ) -> dict[RepoPath, tuple[RecordId, FileRelations]]:
+        rows = (self.store.record_at(records, path) for path in paths)
+        return {
+            file.path: (row, file) for row, file in self.store.records(sorted(row for row in rows if row))
+        }
+
+    def _source(self, file: FileVersion | None) -> SourceFile | None:
+        return None if file is None else self.sources.get(file.path, file.blob, file.language)
+
+    def _batches(
+        self,
+        plan: Plan,
+        changes: Mapping[RepoPath, FileChange],
+        old: Mapping[RepoPath, tuple[RecordId, FileRelations]],
+        done: Container[RepoPath],
+    ) -> Iterator[list[Draft]]:
+        """What has to be asked, some `BATCH_SITES` at a time; changed files first."""
+        batch: list[Draft] = []
+        size = 0
+        for draft in chain(self._changed(plan, changes, old), self._unchanged(plan)):
+            if draft.file.path in done:
+                continue
+            batch.append(draft)
+            size += len(draft.asked)
+            if size >= BATCH_SITES:
+                yield batch
+                batch, size = [], 0
+        if batch:
+            yield batch
+
+    def _changed(
+        self,
+        plan: Plan,
+        changes: Mapping[RepoPath, FileChange],
+        old: Mapping[RepoPath, tuple[RecordId, FileRelations]],
+    ) -> Iterator[Draft]:
+        for path, why in plan.within.items():
+            new = changes[path].new
+            assert new is not None, "only files that are there are asked about"
+            before = old.get(path)
+            kept = {} if before is None else kept_relations(changes[path], before[1], new)
+            asked = range(len(new.sites)) if self.by_file else sorted(why)
+            yield Draft(new, {i: each.targets for i, each in kept.items() if i not in why}, tuple(asked))
+
+    def _unchanged(self, plan: Plan) -> Iterator[Draft]:
+        for asked in plan.elsewhere.values():
+            record = asked.file
+            file = self.sources.get(record.path, record.blob, record.language)
+            if file is None or len(file.sites) != len(record.relations):
+                raise CorruptStore(f"the relations of {record.path!r} are not those of {record.blob}")
+            every = range(len(file.sites)) if self.by_file else sorted(asked.why)
+            yield Draft(file, {i: each.targets for i, each in enumerate(record.relations)}, tuple(every))
+
+    def _answered(self, drafts: list[Draft], resolver: Resolver, twice: bool) -> list[FileRelations]:
+        """`twice`: what seems to refer to nothing is asked again, as a server that has just started may
+        be about to unpack its library (one of 24,000 answers of ty's)."""
+        answers = resolver.ask([Question(draft.file, draft.asked) for draft in drafts])
+        if twice:
+            empty = [[i for i, found in enumerate(answer) if found == ()] for answer in answers]
+            again = resolver.ask(
+                [
+                    Question(draft.file, [draft.asked[i] for i in indexes])
+                    for draft, indexes in zip(drafts, empty, strict=True)
+                ]
+            )
+            for answer, indexes, found in zip(answers, empty, again, strict=True):
+                for index, targets in zip(indexes, found, strict=True):
+                    answer[index] = targets
+        return [draft.answered(answer) for draft, answer in zip(drafts, answers, strict=True)]

@@ -1,0 +1,158 @@
+"""From a site to its targets: asks a language server, and names what it points at.
+
+A location inside the private tree becomes a target in the file's own terms (unit, name, occurrence); one
+outside it, or in a folder of dependencies, an external target: a package and a path in it, so that it
+is the same wherever the package is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+
+from nibd.repair.relations.source_file import Files, SourceFile
+from nibd.repair.servers.errors import Unknown
+from nibd.repair.servers.locations import Location, path_of_uri
+from nibd.repair.servers.server import LanguageServer
+from nibd.repair.syntax.sites import Positions
+from nibd.stores.bounded_cache import BoundedCache
+from nibd.stores.relation_types import Target
+from nibd.stores.types import RepoPath
+
+_WORD = re.compile(rb"\w+")
+_MAX_EXTERNAL_BYTES = 4 * 1024 * 1024
+_CACHE_BYTES = 32 * 1024 * 1024
+_MAX_KNOWN = 200_000
+
+Targets = tuple[Target, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The sites of one file to ask about, by index."""
+
+    file: SourceFile
+    indexes: Sequence[int]
+
+
+class Externals:
+    """Names what lies outside the tree, which no transition moves. Kept from resolver to resolver."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int, int, bool], Target] = {}
+        self._read: BoundedCache[str, tuple[bytes, Positions]] = BoundedCache(_CACHE_BYTES)
+
+    def target(self, location: Location, encoding: str) -> Target:
+        key = (location.uri, location.start_line, location.start_character, _is_empty(location))
+        if len(self._known) > _MAX_KNOWN:
+            self._known.clear()
+        if key not in self._known:
+            self._known[key] = self._made(location, encoding)
+        return self._known[key]
+
+    def _made(self, location: Location, encoding: str) -> Target:
+        path = path_of_uri(location.uri)
+        if path is None:  # what a server carries in itself has a URI of its own scheme
+            package, inside = "server", location.uri.split("://", 1)[-1]
+        else:
+            package, inside = package_of(PurePath(os.fsdecode(path)))
+        name = "" if path is None or _is_module(location) else self._name_at(path, location, encoding)
+        return Target(package, RepoPath(os.fsencode(inside)), "", 0, name, 0)
+
+    def _name_at(self, path: bytes, location: Location, encoding: str) -> str:
+        """The identifier where an external location begins; empty when there is none to be read."""
+        held = self._read.get(location.uri)
+        if held is None:
+            try:
+                with Path(os.fsdecode(path)).open("rb") as file:
+                    content = file.read(_MAX_EXTERNAL_BYTES)
+            except OSError:  # a server may name what exists only in its memory
+                content = b""
+            held = (content, Positions(content))
+            self._read.put(location.uri, held, 4 * len(content) + 1_000)
+        content, positions = held
+        at = positions.to_byte(location.start_line, location.start_character, encoding)
+        found = _WORD.match(content, at)
+        return found.group().decode("utf-8", "replace") if found else ""
+
+
+@dataclass(slots=True)
+class Resolver:
+    """For one server at one tree: `files` finds that tree's files. Make another when the tree moves."""
+
+    server: LanguageServer
+    files: Files
+    externals: Externals
+    _known: dict[tuple[RepoPath, int, int, bool], Target] = field(default_factory=dict)
+
+    def ask(self, questions: Iterable[Question]) -> list[list[Targets]]:
+        """The targets of each site of each question; `None` where the server gave no answer."""
+        questions = list(questions)
+        places = [
+            (question.file.path, *question.file.positions.to_lsp(question.file.sites[i].start_byte, encoding))
+            for question in questions
+            for i in question.indexes
+            for encoding in (self.server.encoding,)
+        ]
+        answers = iter(self.server.definitions(places))
+        return [[self.targets(next(answers)) for _ in question.indexes] for question in questions]
+
+    def targets(self, answer: tuple[Location, ...] | Unknown) -> Targets:
+        if isinstance(answer, Unknown):
+            return None
+        return tuple(sorted({self._target(location) for location in answer}))
+
+    def _target(self, location: Location) -> Target:
+        if location.path is None:
+            return self.externals.target(location, self.server.encoding)
+        key = (location.path, location.start_line, location.start_character, _is_empty(location))
+        if key not in self._known:
+            self._known[key] = self._made(location.path, location)
+        return self._known[key]
+
+    def _made(self, path: RepoPath, location: Location) -> Target:
+        file = self.files(path)
+        if file is None:  # a dependency that was put into the private tree
+            return self.externals.target(location, self.server.encoding)
+        if _is_module(location):
+            return Target("", path, "", 0, "", 0)
+        at = file.positions.to_byte(location.start_line, location.start_character, self.server.encoding)
+        return Target("", path, *file.symbols.at(at))
+
+
+def _is_empty(location: Location) -> bool:
+    return (location.start_line, location.start_character) == (location.end_line, location.end_character)
+
+
+def _is_module(location: Location) -> bool:
+    """Servers point at a whole file by an empty range at its beginning."""
+    return location.start_line == 0 and location.start_character == 0 and _is_empty(location)
+
+
+def package_of(path: PurePath) -> tuple[str, str]:
+    """The package that holds a file outside the tree, and the file's path in it."""
+    parts = path.parts
+    for marker in ("node_modules", "site-packages", "dist-packages"):
+        if marker in parts:
+            at = len(parts) - parts[::-1].index(marker)
+            depth = 2 if parts[at : at + 1] and parts[at].startswith("@") else 1  # an npm scope
+            if at + depth <= len(parts):
+                return "/".join(parts[at : at + depth]), "/".join(parts[at + depth :])
+    for marker, package in (("stdlib", "stdlib"), ("library", "std"), ("include", "include")):
+        if marker in parts:
+            at = len(parts) - parts[::-1].index(marker)
+            return package, "/".join(parts[at:])
+    if "mod" in parts and "pkg" in parts:  # GOPATH/pkg/mod/example.com/module@v1.2.3/file.go
+        at = parts.index("mod", parts.index("pkg")) + 1
+        versioned = next((i for i in range(at, len(parts)) if "@" in parts[i]), at)
+        return "/".join(parts[at : versioned + 1]), "/".join(parts[versioned + 1 :])
+    if "registry" in parts and "src" in parts:  # CARGO_HOME/registry/src/index/crate-1.2.3/src/lib.rs
+        at = parts.index("src", parts.index("registry")) + 2
+        return parts[at] if at < len(parts) else "registry", "/".join(parts[at + 1 :])
+    if "src" in parts:  # GOROOT/src
+        at = parts.index("src") + 1
+        return "std", "/".join(parts[at:])
+    return "external", "/".join(parts[-2:])

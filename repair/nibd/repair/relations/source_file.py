@@ -1,0 +1,154 @@
+"""One file of a tree as relations see it: text, units, sites. Made from its blob alone.
+
+A *key* names a unit within its file: (qualified name, ordinal among those of the same name, from 0).
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from nibd.repair.extract import own_ranges
+from nibd.repair.git import GitSource
+from nibd.repair.languages import CODE_LANGUAGES
+from nibd.repair.relations.families import FAMILY_OF
+from nibd.repair.syntax.sites import FileSymbols, Positions, sites
+from nibd.repair.syntax.units import file_unit
+from nibd.repair.text import decode
+from nibd.stores.bounded_cache import BoundedCache
+from nibd.stores.facts import FactStore
+from nibd.stores.relation_types import Site
+from nibd.stores.types import BlobId, RepoPath, Skip, Unit
+
+Key = tuple[str, int]
+
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """What can be said of a path with this blob. Nothing of it depends on the rest of the tree."""
+
+    path: RepoPath
+    blob: BlobId
+    language: str
+    content: bytes
+    units: tuple[Unit, ...]
+
+    @cached_property
+    def sites(self) -> tuple[Site, ...]:
+        """None of a file that no server is asked about, or that has too many to be looked for."""
+        if self.language not in FAMILY_OF:
+            return ()
+        found = sites(self.content, self.language, self.units)
+        return () if isinstance(found, Skip) else found
+
+    @cached_property
+    def symbols(self) -> FileSymbols:
+        return FileSymbols(self.content, self.units)
+
+    @cached_property
+    def positions(self) -> Positions:
+        return Positions(self.content)
+
+    @cached_property
+    def keys(self) -> tuple[Key, ...]:
+        """The key of each unit, by ordinal in the file."""
+        seen: Counter[str] = Counter()
+        keys = []
+        for unit in self.units:
+            keys.append((unit.qualified, seen[unit.qualified]))
+            seen[unit.qualified] += 1
+        return tuple(keys)
+
+    @cached_property
+    def own_texts(self) -> dict[Key, str]:
+        """The own text of each unit; a nested unit leaves a line end."""
+        return {
+            key: "\n".join(self.content[start:end].decode("utf-8", "replace") for start, end in own)
+            for key, own in zip(self.keys, own_ranges(self.units), strict=True)
+        }
+
+    @cached_property
+    def ordinals(self) -> dict[Key, int]:
+        return {key: ordinal for ordinal, key in enumerate(self.keys)}
+
+    @cached_property
+    def sites_by_unit(self) -> dict[int, list[int]]:
+        """Indexes into `sites`, by the unit whose own text holds them."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for index, site in enumerate(self.sites):
+            found[site.unit].append(index)
+        return found
+
+    def line_of(self, site: Site) -> int:
+        """From 0; lines end at a line feed."""
+        return bisect_left(self._line_ends, site.start_byte)
+
+    @cached_property
+    def _line_ends(self) -> list[int]:
+        return [found.start() for found in re.finditer(rb"\n", self.content)]
+
+    def lines_with(self, key: Key, name: str) -> list[str]:
+        """The lines of a unit's own text in which `name` is a word, trimmed."""
+        return self._lines_by_word[key].get(name, [])
+
+    @cached_property
+    def _lines_by_word(self) -> dict[Key, dict[str, list[str]]]:
+        return _LazyLines(self.own_texts)
+
+
+class _LazyLines(dict[Key, dict[str, list[str]]]):
+    """Lines by word for each unit, made when first asked for."""
+
+    def __init__(self, own_texts: dict[Key, str]) -> None:
+        super().__init__()
+        self._own_texts = own_texts
+
+    def __missing__(self, key: Key) -> dict[str, list[str]]:
+        lines: dict[str, list[str]] = defaultdict(list)
+        for line in self._own_texts.get(key, "").splitlines():
+            for word in set(_WORD.findall(line)):
+                lines[word].append(line.strip())
+        self[key] = lines
+        return lines
+
+
+class SourceFiles:
+    """Makes source files of one repository, and keeps those used last. For one thread."""
+
+    def __init__(self, source: GitSource, facts: FactStore, cache_bytes: int = 64 * 1024 * 1024) -> None:
+        self._source = source
+        self._facts = facts
+        self._kept: BoundedCache[tuple[RepoPath, BlobId, str], SourceFile] = BoundedCache(cache_bytes)
+
+    def get(self, path: RepoPath, blob: BlobId, language: str) -> SourceFile | None:
+        """`None` when the blob can't be read or is not text."""
+        key = (path, blob, language)
+        found = self._kept.get(key)
+        if found is None:
+            found = self._read(path, blob, language)
+            if found is not None:
+                self._kept.put(key, found, 20 * len(found.content) + 1_000)
+        return found
+
+    def _read(self, path: RepoPath, blob: BlobId, language: str) -> SourceFile | None:
+        data = self._source.read(blob)
+        text = Skip.MISSING_OBJECT if data is None else decode(data)
+        if isinstance(text, Skip):
+            return None
+        return SourceFile(path, blob, language, text.content, self._units(blob, language, text.content))
+
+    def _units(self, blob: BlobId, language: str, content: bytes) -> tuple[Unit, ...]:
+        key = (blob, language)
+        if language not in CODE_LANGUAGES or self._facts.missing([key]) or self._facts.skip(*key):
+            return (file_unit(content),)
+        return self._facts.units(*key)
+
+
+Files = Callable[[RepoPath], SourceFile | None]
+"""Finds a tree's file by its path."""

@@ -1,0 +1,152 @@
+"""The private tree of one repository with the language servers that run on it.
+
+A server is started when it is first needed and kept warm. When the tree moves, each running server is told
+of every file that changed, or ended where its driver says that it must begin anew; it settles before it
+is asked. A server that died, or holds twice its fresh memory, is replaced at the next need.
+
+Nothing here knows what answers are for.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+
+from nibd.repair.private_tree import Moved, PrivateTree
+from nibd.repair.progress import Reporter
+from nibd.repair.relations.configuration import is_configuration
+from nibd.repair.servers.driver import Driver, Installed, Missing, Options, Search
+from nibd.repair.servers.errors import ServerFailed, Unknown
+from nibd.repair.servers.registry import driver_of_family
+from nibd.repair.servers.server import LanguageServer, Request
+from nibd.stores.types import RepoPath, TreeId
+
+SETTLE_S = 300.0
+"""A first start on a large repository takes minutes with some servers."""
+
+
+Questions = Callable[[], tuple[list[RepoPath], list[Request]]]
+"""Gives the family's files at the tree, and some sites to probe; asked only when a server is started."""
+
+
+class ServerMissing(Exception):  # noqa: N818 - says what is
+    """No server of the family can be had on this machine; the message says how to get one."""
+
+    def __init__(self, missing: Missing) -> None:
+        super().__init__(f"{missing.reason}; install it with: {missing.install}")
+
+
+@dataclass(slots=True)
+class _Running:
+    server: LanguageServer
+    settled: bool = False
+    moves: int = 0
+    """How often the tree moved under it. None: what it says is what a fresh server says."""
+
+
+class Workspace:
+    """For one thread. `folder` is the private tree's own, `cache` holds what servers keep."""
+
+    def __init__(
+        self,
+        tree: PrivateTree,
+        cache: Path,
+        search: Search,
+        options: Options,
+        dependencies: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """`dependencies` names, by family, the environment that `options` leads to."""
+        self.tree = tree
+        self._dependencies = dependencies
+        self._cache = cache
+        self._search = search
+        self._options = options
+        self._running: dict[str, _Running] = {}
+        self._installed: dict[str, Installed] = {}
+        self.starts = 0
+
+    def installed(self, family: str) -> Installed:
+        """The family's server on this machine. Raises ServerMissing."""
+        found = self._installed.get(family)
+        if found is None:
+            looked = driver_of_family(family).find(self._search)
+            if isinstance(looked, Missing):
+                raise ServerMissing(looked)
+            found = self._installed[family] = looked
+        return found
+
+    def move(self, tree: TreeId, report: Reporter) -> None:
+        """Have the private tree hold `tree`, and tell every server."""
+        if self.tree.holds(tree):
+            return
+        moved = self.tree.move(tree, report)
+        for family, running in list(self._running.items()):
+            if self._must_end(family, running, moved):
+                self.end(family)
+            elif len(moved):
+                running.server.changed(moved.added, moved.modified, moved.deleted)
+                running.settled, running.moves = False, running.moves + 1
+
+    def server(self, family: str, tree: TreeId, questions: Questions) -> LanguageServer:
+        """The family's server, holding `tree` and settled. Raises ServerMissing, ServerFailed."""
+        if not self.tree.holds(tree):
+            raise ServerFailed(f"the private tree holds {self.tree.tree or 'an unknown tree'}, not {tree}")
+        running = self._running.get(family)
+        if running is None or running.server.must_restart():
+            self.end(family)
+            paths, probes = questions()
+            running = self._running[family] = self._started(family, paths)
+            settled = running.server.settle(SETTLE_S, probes)
+        elif not running.settled:
+            settled = running.server.settle(SETTLE_S)
+        else:
+            return running.server
+        if isinstance(settled, Unknown):
+            self.end(family)
+            raise ServerFailed(f"{running.server.driver.server}: {settled.reason}")
+        running.settled = True
+        return running.server
+
+    def dependencies(self, family: str) -> str:
+        """What of the dependency environment the family's answers depend on, for a profile."""
+        return self._dependencies.get(family, "")
+
+    def is_fresh(self, family: str) -> bool:
+        """Whether the running server has seen no other tree."""
+        running = self._running.get(family)
+        return running is not None and running.moves == 0
+
+    def end(self, family: str) -> None:
+        running = self._running.pop(family, None)
+        if running is not None:
+            running.server.close()
+
+    def close(self) -> None:
+        for family in list(self._running):
+            self.end(family)
+        self.tree.close()
+
+    def pids(self) -> dict[str, int]:
+        return {family: running.server.pid for family, running in self._running.items()}
+
+    def _started(self, family: str, paths: Iterable[RepoPath]) -> _Running:
+        driver, cache = driver_of_family(family), self._cache / family
+        if driver.restart_on_change:
+            shutil.rmtree(cache, ignore_errors=True)  # an index of another tree
+        server = LanguageServer.start(
+            driver, self.installed(family), self.tree.root, replace(self._options, cache=cache)
+        )
+        self.starts += 1
+        server.open_all(paths)
+        return _Running(server)
+
+    def _must_end(self, family: str, running: _Running, moved: Moved) -> bool:
+        driver: Driver = running.server.driver
+        touched = (*moved.added, *moved.modified, *moved.deleted)
+        return not running.server.is_alive or (
+            driver.restart_on_change
+            and any(driver.owns(path) or is_configuration(family, path) for path in touched)
+        )
