@@ -25,8 +25,8 @@ On any node, for all identifiers in it:
 `@out`
     no sites, whatever else they are.
 
-Each pattern has one capture: so a match is over with its node, and work and memory stay linear. As in
-`spec`, the tree holds no text, so text predicates don't work.
+Each match has one capture: so it is over with its node, and memory stays linear. As in `spec`, the tree
+holds no text, so text predicates don't work.
 """
 
 from __future__ import annotations

@@ -49,6 +49,7 @@ SITE_LANGUAGES = tuple(_RULES)
 
 _LEAVES = ("alias", "type", "binding", "pattern", "definition", "write", "call", "inherit", "import")
 """From weak to strong."""
+_KINDS = {str(kind): kind for kind in RelationKind}
 _DEFINITIONS = ("binding", "pattern", "definition")
 _Labels = dict[int, str]
 """The label of each identifier by where it starts, in the order of the text."""
@@ -116,26 +117,26 @@ def _made(
     ranges = iter(flat_own_ranges(units))
     range_end, unit = 0, 0
     bound: set[tuple[int, str]] = set()
-    for start in labels:
+    for start, label in labels.items():
         while start >= range_end:
             _, range_end, unit = next(ranges, (0, len(content) + 1, 0))
         name = content[start : ends[start]].decode("utf-8", "replace")
-        kind = _kind(labels[start], name, (unit, name) in bound)
-        if kind is None or name in rules.silent:
+        if name in rules.silent:
             continue
-        if labels[start] == "binding":
-            bound.add((unit, name))
+        kind = _KINDS.get(label)
+        if kind is None:
+            kind = _kind(label, name, (unit, name) in bound)
+            if kind is None:
+                continue
+            if label == "binding":
+                bound.add((unit, name))
         yield Site(start, ends[start], name, kind, unit)
 
 
 def _kind(label: str, name: str, is_bound: bool) -> RelationKind | None:
-    match label:
-        case "out":
-            return None
-        case "binding":
-            return RelationKind.WRITE if is_bound else RelationKind.DEFINITION
-        case "pattern":
-            return RelationKind.READ if name[0].isupper() else RelationKind.DEFINITION
-        case "alias":
-            return RelationKind.TYPE if name.endswith("_t") else None
-    return RelationKind(label)
+    """What a label means that doesn't say it alone; `None`: no site."""
+    if label == "binding":
+        return RelationKind.WRITE if is_bound else RelationKind.DEFINITION
+    if label == "pattern":
+        return RelationKind.READ if name[0].isupper() else RelationKind.DEFINITION
+    return RelationKind.TYPE if label == "alias" and name.endswith("_t") else None

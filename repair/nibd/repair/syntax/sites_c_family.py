@@ -1,8 +1,8 @@
 """What identifiers do in C and C++.
 
 Every declared name counts as a definition, prototypes and `extern` too, but the tag of a struct or class
-only where its body is. What macros hide is read as it looks. No sites are the conditions of `#if`, `#include`, the
-bodies and parameters of macros, and attributes.
+only where its body is. What macros hide is read as it looks. Left out are the conditions of `#if`, what
+`#include` names, the bodies and parameters of macros, and attributes.
 """
 
 from nibd.repair.syntax.site_rules import SiteRules, alternatives

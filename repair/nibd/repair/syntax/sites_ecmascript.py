@@ -3,12 +3,9 @@
 from nibd.repair.syntax.site_rules import SiteRules, alternatives
 
 _PROPERTY = "[(property_identifier) (private_property_identifier)]"
-_PATTERNS = """
-    (array_pattern %)
-    (pair_pattern value: %)
-    (rest_pattern %)
-    (assignment_pattern left: %)
-"""
+_PATTERNS = ("array_pattern", "pair_pattern value:", "rest_pattern", "assignment_pattern left:")
+_BOUND = f"[(identifier) @definition (member_expression property: {_PROPERTY} @write)]"
+_WRITTEN = f"[(identifier) @write (member_expression property: {_PROPERTY} @write)]"
 _BASE = f"""
     (identifier) @site
     (property_identifier) @site
@@ -28,20 +25,15 @@ _BASE = f"""
     (catch_clause parameter: (identifier) @definition)
     (for_in_statement kind: _ left: (identifier) @definition)
     (shorthand_property_identifier_pattern) @definition
-    {alternatives(_PATTERNS, "(identifier) @definition")}
+    {alternatives(f"(% {_BOUND})", *_PATTERNS)}
     (labeled_statement label: (statement_identifier) @definition)
     (export_specifier alias: (identifier) @definition)
 
-    {alternatives(_PATTERNS, f"(member_expression property: {_PROPERTY} @write)")}
-    (assignment_expression left: (identifier) @write)
-    (assignment_expression left: (member_expression property: {_PROPERTY} @write))
+    (assignment_expression left: {_WRITTEN})
     (assignment_expression left: [(array_pattern) (object_pattern)] @in.write)
-    (augmented_assignment_expression left: (identifier) @write)
-    (augmented_assignment_expression left: (member_expression property: {_PROPERTY} @write))
-    (update_expression argument: (identifier) @write)
-    (update_expression argument: (member_expression property: {_PROPERTY} @write))
-    (for_in_statement !kind left: (identifier) @write)
-    (for_in_statement !kind left: (member_expression property: {_PROPERTY} @write))
+    (augmented_assignment_expression left: {_WRITTEN})
+    (update_expression argument: {_WRITTEN})
+    (for_in_statement !kind left: {_WRITTEN})
     (for_in_statement !kind left: [(array_pattern) (object_pattern)] @in.write)
 
     (call_expression function: (identifier) @call)

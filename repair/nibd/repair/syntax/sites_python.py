@@ -2,17 +2,16 @@
 
 from nibd.repair.syntax.site_rules import SiteRules, alternatives
 
-_TARGETS = """
-    (assignment left: %)
-    (for_statement left: %)
-    (as_pattern_target %)
-    (as_pattern_target (tuple %))
-    (as_pattern_target (list %))
-    (pattern_list %)
-    (tuple_pattern %)
-    (list_pattern %)
-    (list_splat_pattern %)
-"""
+_TARGETS = (
+    "assignment left:",
+    "for_statement left:",
+    "as_pattern_target",
+    "pattern_list",
+    "tuple_pattern",
+    "list_pattern",
+    "list_splat_pattern",
+)
+_BOUND = "[(identifier) @binding (attribute attribute: (identifier) @write)]"
 _PARAMETERS = (
     "(identifier) @binding",
     "(list_splat_pattern (identifier) @binding)",
@@ -29,10 +28,9 @@ PYTHON = SiteRules(
     f"""
     (identifier) @site
 
-    {alternatives(_TARGETS, "(identifier) @binding")}
-    {alternatives(_TARGETS, "(attribute attribute: (identifier) @write)")}
-    (augmented_assignment left: (identifier) @write)
-    (augmented_assignment left: (attribute attribute: (identifier) @write))
+    {alternatives(f"(% {_BOUND})", *_TARGETS)}
+    (as_pattern_target [(tuple {_BOUND}) (list {_BOUND})])
+    (augmented_assignment left: [(identifier) @write (attribute attribute: (identifier) @write)])
     (for_in_clause left: (identifier) @definition)
     (for_in_clause left: (pattern_list (identifier) @definition))
     (for_in_clause left: (tuple_pattern (identifier) @definition))
