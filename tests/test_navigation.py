@@ -14,6 +14,7 @@ from nibd.query import navigation
 from nibd.query.navigation import Answer, External, Page, Place
 from nibd.query.navigation_files import TreeFile
 from nibd.query.navigation_view import CachedRelations, FamilyView
+from nibd.stores.relation_types import Target
 from nibd.stores.relations import RelationStore
 from nibd.stores.types import RepoPath
 from views import Views
@@ -194,7 +195,7 @@ def test_callers_are_the_innermost_units_with_their_calls(tree: Tree) -> None:
 
 def test_sites_of_the_same_name_that_nothing_is_known_of_are_counted(tree: Tree) -> None:
     helper = navigation.targets_of_unit(*unit(tree, "shapes.py", "helper"))
-    mystery = (navigation.Target("", RepoPath(b"gone.py"), "mystery", 0, "mystery", 0),)
+    mystery = (Target("", RepoPath(b"gone.py"), "mystery", 0, "mystery", 0),)
 
     assert navigation.callers(tree[0], helper).unknown == 0
     assert navigation.callers(tree[0], mystery).unknown == 1

@@ -74,6 +74,12 @@ class Parameters:
             raise _refused(name, value, "a number, 0 or more")
         return float(value)
 
+    def flag(self, name: str, default: bool) -> bool:
+        value = self._left.pop(name, default)
+        if not isinstance(value, bool):
+            raise _refused(name, value, "true or false")
+        return value
+
     def commit(self, name: str) -> CommitId | None:
         """`None` for `latest`, which is the default."""
         value = self._left.pop(name, None)

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
+from nibd.query.navigation_view import CachedRelations
 from nibd.repair.policy import EXTRACTOR
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.catalog import Catalog
@@ -20,7 +21,7 @@ from nibd.stores.dense_rows import read_rows
 from nibd.stores.errors import StoreError
 from nibd.stores.facts import FactStore
 from nibd.stores.lexical import LexicalGeneration
-from nibd.stores.repository import FileIdentity, RepositoryFolder
+from nibd.stores.repository import FileIdentity, RelationsReader, RepositoryFolder
 from nibd.stores.snapshot import Publication, Snapshot
 from nibd.stores.structure import ListingId, StructureStore
 from nibd.stores.types import View
@@ -41,6 +42,8 @@ class OpenStores:
         self.catalog = Catalog.open_reader(folder.catalog)
         self.facts = FactStore.open_reader(folder.facts, EXTRACTOR)
         self.structure = StructureStore.open_reader(folder.structure)
+        self._relations = RelationsReader(folder)
+        self._cached_relations: CachedRelations | None = None
         self._folder = folder
         self._lock = threading.Lock()
         self._holders = 0
@@ -99,6 +102,16 @@ class OpenStores:
                 _trim(self._rows, OPEN_LISTINGS)
             return matrix, rows
 
+    def relations(self) -> CachedRelations | None:
+        """What is there of relations.db now, which is another process's; `None` before the first."""
+        with self._lock:
+            store = self._relations.current()
+            if store is None:
+                return None
+            if self._cached_relations is None or self._cached_relations.store is not store:
+                self._cached_relations = CachedRelations(store)
+            return self._cached_relations
+
     def rest(self) -> None:
         """Let go of the generations that nothing was asked of since the last `rest`: each keeps two
         threads of Tantivy's awake."""
@@ -112,6 +125,7 @@ class OpenStores:
             self.catalog.close()
             self.facts.close()
             self.structure.close()
+            self._relations.close()
             self._matrices.clear()  # another thread may still search one: it goes with its last user
             self._generations.clear()
 
@@ -143,6 +157,10 @@ class Reading:
     @property
     def lexical(self) -> LexicalGeneration:
         return self._stores.lexical(self.snapshot)
+
+    @property
+    def relations(self) -> CachedRelations | None:
+        return self._stores.relations()
 
     @property
     def dense(self) -> tuple[DenseStore, Bitmap]:

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from nibd.daemon import answers, wire
 from nibd.daemon.coordinator import CheckoutState, Coordinator
 from nibd.daemon.indexer import DAMAGED
+from nibd.daemon.navigating import Host, Navigating
 from nibd.daemon.parameters import Parameters
 from nibd.daemon.reading import Reading
 from nibd.daemon.registry import Checkout, RegistryError, checkout_id, repository_id
@@ -55,6 +56,8 @@ class Service:
         self._started_at = time.time()
         self._threads = ThreadPoolExecutor(QUERY_THREADS, "nibd-query")
         self._blobs = answers.Blobs()
+        host = Host(self._state, self._in_query, self._damage, self._not_served)
+        self._navigating = Navigating(coordinator, self._blobs, host)
         self._verifications = Verifications(coordinator)
 
     def methods(self) -> dict[str, Handler | Method]:
@@ -68,6 +71,7 @@ class Service:
             "search": self.search,
             "symbols": self.symbols,
             "outline": self.outline,
+            "navigate": self._navigating.navigate,
             "verify": Method(self.verify, None),
             "doctor": self.doctor,
             "shutdown": self.shutdown,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from nibd.daemon.reading import OpenStores, Reading
@@ -48,16 +48,18 @@ class RepositoryViews:
         needed: frozenset[View],
         commit: CommitId | None = None,
         dense_profile: ProfileId | None = None,
+        accepts: Callable[[Publication], bool] = lambda _: True,
     ) -> Iterator[Reading | None]:
         """The newest publication that serves `needed` (at `commit` if it is given), pinned.
 
-        Vectors of another profile than `dense_profile` serve nothing: a query's vector has no meaning
-        among them.
+        `accepts` may refuse some. Vectors of another profile than `dense_profile` serve nothing: a
+        query's vector has no meaning among them.
         """
         with self._lock:
             stores, found = self._choose(checkout, commit)
             left = (p for p in found if p.snapshot.generation not in self._condemned)
-            publication = next((p for p in left if serves(p, needed, dense_profile)), None)
+            fit = (p for p in left if serves(p, needed, dense_profile) and accepts(p))
+            publication = next(fit, None)
             if stores and publication:
                 stores.hold()
                 self._pins[publication.snapshot.generation] += 1
