@@ -97,6 +97,7 @@ _QUALIFIED_NAMES = _qualified(
 )
 _CASTS = ("static_cast", "dynamic_cast", "reinterpret_cast", "const_cast")
 _CALLEES = ("(identifier) @call", "(template_function name: (identifier) @call)")
+_MEMBERS = ("(field_identifier) @call", "(template_method name: (field_identifier) @call)")
 _MADE = ("(type_identifier) @call", "(template_type name: (type_identifier) @call)")
 _BASES = ("(type_identifier) @inherit", "(template_type name: (type_identifier) @inherit)")
 _CLASSES = ("class_specifier", "struct_specifier", "union_specifier", "enum_specifier")
@@ -140,7 +141,8 @@ CPP = SiteRules(
       (field_expression field: (dependent_name (template_method name: (field_identifier) @call))))
     (call_expression function: (field_expression field: (destructor_name (identifier) @call)))
     (field_initializer (template_method name: (field_identifier) @call))
-    {alternatives("(field_initializer %)", _qualified(*_CALLEES))}
+    (field_initializer {_qualified(*_MEMBERS)})
+    (call_expression function: (field_expression field: {_qualified(*_MEMBERS)}))
     {alternatives("(new_expression type: %)", *_MADE, _qualified(*_MADE))}
     {alternatives("(compound_literal_expression type: %)", *_MADE, _qualified(*_MADE))}
 
