@@ -24,7 +24,7 @@ Nothing here runs anything that a repository or an environment holds.
 
 from __future__ import annotations
 
-from nibd.repair.private_tree.dependencies import Dependencies, find_dependencies
+from nibd.repair.private_tree.dependencies import Dependencies, Part, find_dependencies
 from nibd.repair.private_tree.errors import (
     NoRoom,
     NotWritable,
@@ -33,6 +33,8 @@ from nibd.repair.private_tree.errors import (
     TreeInUse,
     TreeUnknown,
 )
+from nibd.repair.private_tree.installed import stamp
+from nibd.repair.private_tree.module_caches import ModuleCaches
 from nibd.repair.private_tree.tree import PrivateTree
 from nibd.repair.private_tree.types import LeftOut, Limits, Moved, Placement, PlacementKind
 
@@ -40,9 +42,11 @@ __all__ = [
     "Dependencies",
     "LeftOut",
     "Limits",
+    "ModuleCaches",
     "Moved",
     "NoRoom",
     "NotWritable",
+    "Part",
     "Placement",
     "PlacementKind",
     "PrivateTree",
@@ -51,4 +55,5 @@ __all__ = [
     "TreeInUse",
     "TreeUnknown",
     "find_dependencies",
+    "stamp",
 ]

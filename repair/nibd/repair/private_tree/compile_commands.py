@@ -31,6 +31,7 @@ def find_compile_commands(checkout: Checkout, findings: Findings) -> dict[RepoPa
     """The rewritten file, and the folders that it names as working directories."""
     for place in PLACES:
         path = checkout.path / place
+        findings.watch(path)
         if not path.is_file():
             continue
         if checkout.is_tracked(place):

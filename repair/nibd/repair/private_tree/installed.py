@@ -54,11 +54,16 @@ class Checkout:
 
 @dataclass(slots=True)
 class Findings:
-    """What is noted on the way: sentences for people, signs of an install, and what identifies it all."""
+    """What is noted on the way: sentences for people, signs of an install, and what identifies it all.
+
+    `watched` are the few files and folders of which one changes with every ordinary install, as they were
+    just before they were read.
+    """
 
     now_s: float
     notes: list[str] = field(default_factory=list)
     in_progress: str | None = None
+    watched: dict[str, str] = field(default_factory=dict)
     digest: hashlib.blake2b = field(default_factory=lambda: hashlib.blake2b(digest_size=16))
 
     def identify(self, *parts: object) -> None:
@@ -70,6 +75,10 @@ class Findings:
     def identify_file(self, path: Path) -> None:
         """Make a file's content count; that it is absent counts too."""
         self.identify(path.name, read_text(path) or b"")
+
+    def watch(self, path: Path) -> None:
+        """Have a look at `path`, which may not be there, count among the signs of a change."""
+        self.watched.setdefault(str(path), stamp(path))
 
     def wait(self, reason: str, changed_s: float, lasting: float = QUIET_S) -> None:
         """Say that an install seems to run, when what shows it changed less than `lasting` ago."""
@@ -87,6 +96,15 @@ def read_text(path: Path, limit: int = MAX_TEXT_BYTES) -> bytes | None:
     except OSError:
         return None
     return data if len(data) <= limit else None
+
+
+def stamp(path: str | Path) -> str:
+    """What differs when a file or folder does; empty when there is none."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - of many paths, which are strings
+    except (OSError, ValueError):
+        return ""
+    return f"{status.st_ino}:{status.st_size}:{status.st_mtime_ns}"
 
 
 def mtime_s(path: Path) -> float | None:

@@ -42,6 +42,7 @@ def find_python(checkout: Checkout, findings: Findings) -> PythonEnvironment | N
     """The environment in the checkout's top folder, if there is one that is not of the tree."""
     for name in NAMES:
         folder = checkout.path / name
+        findings.watch(folder / "pyvenv.cfg")
         configuration = read_text(folder / "pyvenv.cfg")
         if configuration is None:
             continue
@@ -59,6 +60,7 @@ def _read(checkout: Checkout, folder: Path, data: bytes, findings: Findings) -> 
     findings.identify("python", folder, data)
     targets: list[Path] = []
     for site in sites:
+        findings.watch(site)
         _identify(site, findings)
         _watch(site, findings)
         targets += _editable(site)
