@@ -16,6 +16,7 @@ from typing import Any
 from nibd.daemon import wire
 from nibd.daemon.answers import Blobs
 from nibd.daemon.coordinator import CheckoutState, Coordinator
+from nibd.daemon.heads import HeadState
 from nibd.daemon.parameters import Parameters
 from nibd.daemon.reading import Reading
 from nibd.daemon.registry import Checkout
@@ -34,7 +35,7 @@ from nibd.daemon.static_navigation import (
 from nibd.daemon.status import Standing, lag, standing
 from nibd.ipc.handlers import RequestContext
 from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
-from nibd.query.hits import snippet
+from nibd.query.hits import SNIPPET_LINES, snippet
 from nibd.query.navigation import External, Found, Page
 from nibd.query.navigation_files import TreeFiles
 from nibd.stores.errors import StoreError
@@ -116,10 +117,10 @@ class Navigating:
         except StoreError as error:
             raise self._host.damage(state, NEEDED, error) from error
         # HEAD is looked at afterwards: it may have moved meanwhile, and then the answer lags.
-        now = await standing(self._coordinator, state)
+        head = await self._coordinator.look(state)
         if found.publication is None:
-            raise self._refused(state, now, commit, found)
-        return await self._result(state, now, found.publication, found)
+            raise await self._refused(state, commit, found)
+        return await self._result(state, head, found.publication, found)
 
     def _find(self, state: CheckoutState, commit: CommitId | None, question: Question) -> _Answered:
         """In a query thread."""
@@ -164,10 +165,10 @@ class Navigating:
         )
 
     async def _result(
-        self, state: CheckoutState, now: Standing, publication: Publication, found: _Answered
+        self, state: CheckoutState, head: HeadState, publication: Publication, found: _Answered
     ) -> JsonObject:
-        behind = await lag(self._coordinator, state, now.head, publication)
-        reason = now.head.error or (state.failure if behind["commits"] != 0 else None)
+        behind = await lag(self._coordinator, state, head, publication)
+        reason = head.error or (state.failure if behind["commits"] != 0 else None)
         snapshot, navigated = publication.snapshot, found.navigated
         structural = wire.view(snapshot.views[View.STRUCTURAL], publication, behind, reason)
         passed = str(found.passed[0].error) if found.passed else None
@@ -180,7 +181,7 @@ class Navigating:
         return {
             "snapshot": wire.snapshot(publication),
             "views": {View.STRUCTURAL.value: structural | {"used": True, "relations": relations}},
-            "head": {"commit": now.head.commit},
+            "head": {"commit": head.commit},
             "provider": STATIC,
             "trace": [*trace, _step(publication, "answered")],
             "asked": found.asked,
@@ -192,10 +193,11 @@ class Navigating:
             "reason": navigated.reason,
         }
 
-    def _refused(
-        self, state: CheckoutState, now: Standing, commit: CommitId | None, found: _Answered
+    async def _refused(
+        self, state: CheckoutState, commit: CommitId | None, found: _Answered
     ) -> RpcError:
         if not found.passed:
+            now = await standing(self._coordinator, state)
             return self._host.not_served(state, now, NEEDED, commit)
         first = found.passed[0]
         where = str(state.checkout.work_tree)
@@ -262,7 +264,8 @@ class _Shown:
         if with_calls:
             content = b"".join(file.text.line_text(line).rstrip(b"\n") + b"\n" for line in calls)
             return snippet(content, 1, len(calls))
-        return snippet(file.text.content, *lines)
+        first, last = lines[0], min(lines[1], lines[0] + SNIPPET_LINES - 1)
+        return snippet(file.text.range_text(first, last), 1, last - first + 1)
 
 
 _NOWHERE: JsonObject = {

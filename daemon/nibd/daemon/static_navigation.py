@@ -254,7 +254,7 @@ class Navigation:
         cached = self.reading.relations if record and record.serves else None
         if record is None or record.resolution is None or cached is None:
             return None
-        return FamilyView(cached, record.resolution, self.files)
+        return FamilyView(cached, record.resolution, self.files, record.counts.get("unknown"))
 
     def _opened(self, path: RepoPath) -> TreeFile:
         file = self.files(path)

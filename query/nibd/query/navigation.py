@@ -19,6 +19,7 @@ target that the tree's text does not have is *lost*, which only relations that a
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -30,6 +31,11 @@ from nibd.stores.types import BlobId, Level, RepoPath
 
 _ASIDE = re.compile(rb"\s*(//|/\*|\*|#|@)")
 """How a line of comment, or a decorator, begins."""
+_CALLS = (RelationKind.CALL,)
+_IMPORTS = (RelationKind.IMPORT,)
+_INHERITS = (RelationKind.INHERIT,)
+END = sys.maxsize
+"""Behind every text."""
 MAX_INHERITED = 10_000
 """Units that `implementations` follows at most."""
 
@@ -210,9 +216,9 @@ def references(
 def callers(view: FamilyView, targets: Collection[Target], page: Page = ALL) -> Answer:
     """The innermost units that call any of `targets`; a file for calls outside any other unit."""
     units: dict[tuple[RepoPath, int], list[_Sited]] = {}
-    for each in sorted(_referring(view, targets), key=lambda each: each.key):
-        if each.relation.site.kind is RelationKind.CALL:
-            units.setdefault((each.record.path, each.relation.site.unit), []).append(each)
+    calls = _referring(view, targets, _CALLS)
+    for each in sorted(calls, key=lambda each: each.key):
+        units.setdefault((each.record.path, each.relation.site.unit), []).append(each)
     found: list[Found] = []
     for (path, index), sited in list(units.items())[page.offset : page.offset + page.k]:
         file = view.files(path)
@@ -227,12 +233,9 @@ def callees(view: FamilyView, file: TreeFile, index: int) -> Answer:
     unit = file.text.units[index]
     calls: dict[Target, tuple[int, ...]] = {}
     unknown = 0
-    for relation in record.file().relations if record else ():
-        site = relation.site
-        if site.kind is not RelationKind.CALL or not unit.start_byte <= site.start_byte < unit.end_byte:
-            continue
+    for relation in record.within(unit.start_byte, unit.end_byte, _CALLS) if record else ():
         unknown += relation.targets is None
-        line = file.text.line_of(site.start_byte)
+        line = file.text.line_of(relation.site.start_byte)
         for target in relation.targets or ():
             calls[target] = tuple(sorted({*calls.get(target, ()), line}))
     return replace(_located(view, calls), unknown=unknown)
@@ -253,10 +256,9 @@ def imports(view: FamilyView, path: RepoPath) -> Answer:
     record = view.record(path)
     found: set[Target] = set()
     unknown = 0
-    for relation in record.file().relations if record else ():
-        if relation.site.kind is RelationKind.IMPORT:
-            unknown += relation.targets is None
-            found |= {replace(t, qualified="", ordinal=0, name="", nth=0) for t in relation.targets or ()}
+    for relation in record.within(0, END, _IMPORTS) if record else ():
+        unknown += relation.targets is None
+        found |= {replace(t, qualified="", ordinal=0, name="", nth=0) for t in relation.targets or ()}
     found.discard(Target("", path, "", 0, "", 0))
     return replace(_located(view, dict.fromkeys(found, ())), unknown=unknown)
 
@@ -265,8 +267,8 @@ def importers(view: FamilyView, path: RepoPath) -> Answer:
     """The files with an import that refers to anything in the file at `path`."""
     found = []
     for record in view.mentioning_file(path):
-        relations = record.file().relations if record.path != path else ()
-        if any(each.site.kind is RelationKind.IMPORT and _is_in(each, path) for each in relations):
+        relations = record.within(0, END, _IMPORTS) if record.path != path else ()
+        if any(_is_in(each, path) for each in relations):
             found.append(Target("", record.path, "", 0, "", 0))
     return _located(view, dict.fromkeys(found, ()))
 
@@ -274,17 +276,21 @@ def importers(view: FamilyView, path: RepoPath) -> Answer:
 # How
 
 
-def _referring(view: FamilyView, targets: Collection[Target]) -> list[_Sited]:
-    found = []
-    for record in view.mentioning(targets):
-        for target in targets:
-            found += [_Sited(record, relation) for relation in record.referring(target)]
-    return list({each.key: each for each in found}.values())
+def _referring(
+    view: FamilyView, targets: Collection[Target], kinds: Collection[RelationKind] = tuple(RelationKind)
+) -> list[_Sited]:
+    return [
+        _Sited(record, relation)
+        for record in view.mentioning(targets)
+        for relation in record.referring(*targets, kinds=kinds)
+    ]
 
 
 def _unknown(view: FamilyView, targets: Collection[Target]) -> int:
     """How many sites that are called like one of `targets` nothing is known of."""
     names = {target.name for target in targets if target.name}
+    if view.unknown == 0:
+        return 0
     return sum(
         relation.targets is None and relation.site.name in names
         for record in view.naming(names)
@@ -317,11 +323,9 @@ def _heirs(view: FamilyView, targets: Sequence[Target]) -> list[tuple[TreeFile, 
     found: dict[tuple[RepoPath, int], TreeFile] = {}
     waiting = [tuple(targets)]
     while waiting and len(found) < MAX_INHERITED:
-        for each in _referring(view, waiting.pop()):
+        for each in _referring(view, waiting.pop(), _INHERITS):
             path, index = each.record.path, each.relation.site.unit
-            if each.relation.site.kind is not RelationKind.INHERIT or (path, index) in found:
-                continue
-            file = view.files(path)
+            file = None if (path, index) in found else view.files(path)
             if file:
                 found[path, index] = file
                 waiting.append(targets_of_unit(file, index))

@@ -88,8 +88,12 @@ class SourceText:
         return start + len(text[: col - 1].encode())
 
     def line_text(self, line: int) -> bytes:
-        end = self._line_starts[line] if line < self.lines else len(self.content)
-        return self.content[self._line_starts[line - 1] : end]
+        return self.range_text(line, line)
+
+    def range_text(self, first: int, last: int) -> bytes:
+        """Lines, both included; the last may be beyond the end."""
+        end = self._line_starts[last] if last < self.lines else len(self.content)
+        return self.content[self._line_starts[first - 1] : end]
 
     def unit_at(self, byte: int) -> int:
         """The innermost unit around an offset."""

@@ -58,11 +58,15 @@ class CachedRelations:
 
 @dataclass(frozen=True, slots=True)
 class FamilyView:
-    """`files` opens files of the tree whose relations the resolution holds."""
+    """`files` opens files of the tree whose relations the resolution holds.
+
+    `unknown` counts its sites of which nothing is known; `None` when nobody has counted.
+    """
 
     relations: CachedRelations
     resolution: ResolutionId
     files: TreeFiles
+    unknown: int | None = None
 
     @property
     def bits(self) -> Bitmap:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from sqlite_utils import Database, Migrations
@@ -21,6 +22,7 @@ from nibd.stores.types import CheckoutId, CommitId, TreeId, View
 
 migrations = Migrations("nibd.catalog")
 
+KEPT_SNAPSHOTS = 256
 UNPUBLISHED = Generation(0)
 """The generation of a snapshot that has not been published; publication gives it its own."""
 
@@ -162,8 +164,12 @@ _PUBLICATIONS = """SELECT checkout, "commit", published_at, tree, s.generation, 
     FROM publication JOIN snapshot s ON s.generation = publication.generation"""
 
 
+_decoded = lru_cache(KEPT_SNAPSHOTS)(decode)
+"""A snapshot never changes, and every request reads the same few: equal rows are decoded once."""
+
+
 def _publication(row: sqlite3.Row) -> Publication:
-    snapshot = decode(TreeId(row["tree"]), Generation(row["generation"]), row["manifest"])
+    snapshot = _decoded(TreeId(row["tree"]), Generation(row["generation"]), row["manifest"])
     return Publication(CheckoutId(row["checkout"]), CommitId(row["commit"]), snapshot, row["published_at"])
 
 

@@ -22,7 +22,7 @@ import zlib
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import blake2b
@@ -52,6 +52,8 @@ _KINDS = (
     RelationKind.WRITE,
 )
 """By their number in a record, which never changes."""
+FEW = 8
+"""So many numbers are looked for one by one, which is faster than to look at each that is there."""
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(_KINDS)}
 
 T = TypeVar("T")
@@ -92,10 +94,19 @@ class RelationRecord:
         at = bisect_left(starts, starts[at])  # the first of those that start there
         return self._relation(at) if byte < starts[at] + self._table.lengths[at] else None
 
-    def referring(self, target: Target) -> list[Relation]:
-        """The relations that have `target`, in the order of the text."""
-        row = self._row(target)
-        return self._referring({number for number, each in enumerate(self._table.targets) if each == row})
+    def referring(self, *targets: Target, kinds: Container[RelationKind] = _KINDS) -> list[Relation]:
+        """The relations of sites of `kinds` that have any of `targets`, in the order of the text."""
+        rows = {tuple(row) for target in targets if (row := self._row(target))}
+        if not rows:
+            return []
+        meant = {number for number, each in enumerate(self._table.targets) if tuple(each) in rows}
+        return self._referring(meant, kinds)
+
+    def within(self, start: int, end: int, kinds: Container[RelationKind] = _KINDS) -> list[Relation]:
+        """The relations of sites of `kinds` that begin in this range of the text."""
+        table, numbers = self._table, _numbers(kinds)
+        first, after = bisect_left(table.starts, start), bisect_left(table.starts, end)
+        return self._relations(at for at in range(first, after) if table.kinds[at] in numbers)
 
     def referring_symbol(self, path: RepoPath, qualified: str, ordinal: int) -> list[Relation]:
         """The relations that have a target in this unit of the repository."""
@@ -146,21 +157,33 @@ class RelationRecord:
             return None
         return [table.places.index(place), table.names.index(target.name), target.nth]
 
-    def _referring(self, targets: set[int]) -> list[Relation]:
+    def _referring(self, targets: set[int], kinds: Container[RelationKind] = _KINDS) -> list[Relation]:
         if not targets:
             return []
-        answers = {n for n, each in enumerate(self._table.answers, 1) if not targets.isdisjoint(each)}
-        return [self._relation(at) for at, n in enumerate(self._table.answer_of) if n in answers]
+        table, numbers = self._table, _numbers(kinds)
+        answers = {n for n, each in enumerate(table.answers, 1) if not targets.isdisjoint(each)}
+        if len(answers) <= FEW:
+            found = sorted(at for n in answers for at in _where(table.answer_of, n))
+        else:
+            found = [at for at, n in enumerate(table.answer_of) if n in answers]
+        return self._relations(at for at in found if table.kinds[at] in numbers)
 
     def _relation(self, at: int) -> Relation:
+        return self._relations([at])[0]
+
+    def _relations(self, sites: Iterable[int]) -> list[Relation]:
+        """Of sites by number. Those that have equal targets share them."""
         table = self._table
-        start = table.starts[at]
-        name, kind = table.names[table.name_of[at]], _KINDS[table.kinds[at]]
-        site = Site(start, start + table.lengths[at], name, kind, table.unit_of[at])
-        number = table.answer_of[at]
-        if number == 0:
-            return Relation(site, None)
-        return Relation(site, tuple(map(self._target, table.answers[number - 1])))
+        targets: dict[int, tuple[Target, ...] | None] = {0: None}
+        found = []
+        for at in sites:
+            start, number = table.starts[at], table.answer_of[at]
+            name, kind = table.names[table.name_of[at]], _KINDS[table.kinds[at]]
+            site = Site(start, start + table.lengths[at], name, kind, table.unit_of[at])
+            if number not in targets:
+                targets[number] = tuple(map(self._target, table.answers[number - 1]))
+            found.append(Relation(site, targets[number]))
+        return found
 
     def _target(self, number: int) -> Target:
         place, name, nth = self._table.targets[number]
@@ -191,6 +214,18 @@ def pack(file: FileRelations) -> tuple[RelationRecord, bytes]:
         digest.update(part)
     record = RelationRecord(file.path, file.blob, file.language, zlib.compress(content, COMPRESSION))
     return record, digest.digest()
+
+
+def _numbers(kinds: Container[RelationKind]) -> set[int]:
+    return {number for kind, number in _KIND_NUMBERS.items() if kind in kinds}
+
+
+def _where(column: array[int], number: int) -> Iterator[int]:
+    """Where a number stands in a column."""
+    at = -1
+    for _ in range(column.count(number)):
+        at = column.index(number, at + 1)
+        yield at
 
 
 class _Table:
