@@ -1,6 +1,7 @@
 # make run    does the main job on a real repository, visibly
 # make test   everything that decides whether a change may land (under 15 minutes)
 # make bench  measures, slowly, on clones: FLASK=path SYMPY=path, or REPOS="name=path ..."
+# make bench-relations  measures relations: REPOS="name=path ...", or CASES=file.jsonl CLONES=folder
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,7 +9,7 @@ BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: setup run test lint types imports unit bench clean
+.PHONY: setup run test lint types imports unit bench bench-relations clean
 
 setup: $(VENV)/.ready
 
@@ -44,6 +45,19 @@ BENCH ?=
 bench: setup
 	$(if $(strip $(REPOS)),,$(error give clones: make bench FLASK=path SYMPY=path, or REPOS="name=path ..."))
 	$(BIN)/python -m nibd.bench maintain $(REPOS:%=--repository %) $(BENCH)
+
+# TRANSITIONS=n, FAMILY=python, SERVERS="folder ..." (where language servers are) and BENCH narrow it.
+CASES ?=
+CLONES ?= .
+SERVERS ?=
+TRANSITIONS ?=
+FAMILY ?=
+
+bench-relations: setup
+	$(if $(strip $(REPOS)$(CASES)),,$(error give clones: make bench-relations REPOS="name=path ..."))
+	$(BIN)/python -m nibd.bench.relations $(REPOS:%=--repository %) $(SERVERS:%=--servers %) \
+	    $(if $(CASES),--cases $(CASES) --clones $(CLONES)) $(if $(TRANSITIONS),--transitions $(TRANSITIONS)) \
+	    $(if $(FAMILY),--family $(FAMILY)) $(BENCH)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

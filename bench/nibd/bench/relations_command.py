@@ -1,0 +1,104 @@
+"""`python -m nibd.bench.relations --repository NAME=PATH ...`: measure how relations follow commits."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from nibd.bench.relations_cases import FAMILY_OF_NAME, Chain, listed, newest
+from nibd.bench.relations_figures import report_build, report_transitions
+from nibd.bench.relations_follow import Followed, How, first_build, follow
+from nibd.bench.relations_world import server_folders
+from nibd.bench.report import Report
+
+PARTS = ("transitions", "first")
+DEFAULT_TRANSITIONS = 20
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    report = Report("nibd: how relations follow commits")
+    how = How(tuple(server_folders(options.servers)), not options.warm_only, options.cold, options.again)
+    chains = _chains(options, report)
+    if "first" in options.only:
+        for chain in chains:
+            with _guarded(f"{chain.name}: first", report):
+                report_build(first_build(chain, how), report)
+    if "transitions" in options.only:
+        followed: list[Followed] = []
+        for chain in chains:
+            with _guarded(f"{chain.name}: transitions", report):
+                followed.append(follow(chain, how))
+        report_transitions(followed, report)
+    print(f"\n{report.text()}", flush=True)
+    if options.json:
+        report.save(options.json)
+    return 1 if report.failed else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m nibd.bench.relations",
+        description="Measure how relations follow commits. Docs: docs/bench.md. The repositories are cloned.",
+    )
+    add = parser.add_argument
+    add(
+        "--repository", action="append", default=[], type=_repository, metavar="NAME=PATH",
+        help="a clone to measure on, and the name of its rows (repeatable)",
+    )  # fmt: skip
+    add(
+        "--transitions", type=int, metavar="N",
+        help=f"the newest N of each clone (default: {DEFAULT_TRANSITIONS}), the first N of each repository "
+        "of the cases (default: all)",
+    )  # fmt: skip
+    add("--cases", type=Path, metavar="FILE", help="transitions as JSON lines: repo, language, parent, child")
+    add("--clones", type=Path, default=Path(), metavar="DIR", help="holds the clones of the cases")
+    families = sorted(set(FAMILY_OF_NAME.values()))
+    add("--family", choices=families, help="only this one (default: that of most files of each clone)")
+    add(
+        "--servers", action="append", default=[], type=Path, metavar="DIR",
+        help="where language servers are looked for before PATH (repeatable)",
+    )  # fmt: skip
+    add("--only", nargs="+", default=list(PARTS[:1]), choices=PARTS, metavar="PART", help=", ".join(PARTS))
+    add("--warm-only", action="store_true", help="leave out repair by file, and its servers")
+    add("--cold", type=int, default=3, metavar="N", help="repairs of each clone with no server running (3)")
+    add("--again", type=int, default=3, metavar="N", help="second rebuilds of each clone, on differences (3)")
+    add("--json", type=Path, metavar="FILE", help="save all samples there")
+    return parser
+
+
+def _chains(options: argparse.Namespace, report: Report) -> list[Chain]:
+    chains: list[Chain] = []
+    count = DEFAULT_TRANSITIONS if options.transitions is None else options.transitions
+    for name, path in options.repository:
+        with _guarded(name, report):
+            chains.append(newest(name, path, options.family, count))
+    if options.cases:
+        with _guarded(str(options.cases), report):
+            chains += listed(options.cases, options.clones, options.transitions or 0, options.family)
+    return chains
+
+
+@contextmanager
+def _guarded(what: str, report: Report) -> Iterator[None]:
+    """Say what runs and how long it took; make a failure a row, so that the other parts go on."""
+    print(f"{what} ...", file=sys.stderr, flush=True)
+    started = time.monotonic()
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - a part may fail by anything; it is reported as failed
+        traceback.print_exc()
+        report.add_failure(what, error)
+    print(f"{what}: took {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+
+
+def _repository(text: str) -> tuple[str, Path]:
+    name, found, path = text.partition("=")
+    if not found or not name or not Path(path).is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=PATH of a clone")
+    return name, Path(path).resolve()
