@@ -117,7 +117,9 @@ class Coordinator:
             for lane in Lane
         }
         self.embedding = Embedding(settings.dense, paths.embeddings_db, log, self.embedded)
-        self.navigation = Navigation(settings.relations, paths, log, self.related)
+        self.navigation = Navigation(
+            settings.relations, paths, log, self.related, 0.9 * settings.daemon.compare_interval_s
+        )
         self._views: dict[RepositoryId, RepositoryViews] = {}
         self._heads = HeadReader()
         # Git is read by one thread, since open repositories must not be shared.

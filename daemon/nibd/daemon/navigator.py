@@ -4,18 +4,21 @@ It owns the private tree and relations.db. One repository, one job at a time, at
 killed at any instant: what it stored stays, and a first build goes on where it was. Its servers die with
 it. Methods, all with the `Job` parameters below:
 
-- `relate` → `{tree, families: {family: record}, servers, memory_bytes}`: relations of the snapshot
-- `verify` (`families`) → the same, after every site was asked again
+- `relate` → a `Result`: the relations of the snapshot's families that are not there, or of another profile
+- `verify` (`families`) → the same, after every site was asked again; not of those of another profile
+- `look` → the same without records: only what is installed now
 - `collect` → `{rows}`: remove relations that no kept snapshot names
 
-A record is that of `nibd.stores.snapshot.encode_view`. Nothing is published here: the indexer does.
+Before each but the last, what the checkout has installed is looked up. Where an install seems to run, the
+family is left for *later*. Nothing is published here: the indexer does.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +27,10 @@ from nibd.ipc.child_endpoint import ChildEndpoint, ChildRequest
 from nibd.ipc.messages import ErrorCode, Json, RpcError
 from nibd.repair.git import open_source
 from nibd.repair.policy import EXTRACTOR
-from nibd.repair.private_tree import PrivateTree
+from nibd.repair.private_tree import ModuleCaches, PrivateTree, stamp
 from nibd.repair.relations.relating import Relating
 from nibd.repair.relations.source_file import SourceFiles
-from nibd.repair.relations.workspace import Workspace
+from nibd.repair.relations.workspace import ServerMissing, Workspace
 from nibd.repair.servers.driver import Options, Search
 from nibd.repair.servers.errors import ServerFailed
 from nibd.stores.catalog import Catalog
@@ -37,11 +40,15 @@ from nibd.stores.relations import CorruptRelations, RelationStore
 from nibd.stores.repository import RepositoryFolder
 from nibd.stores.snapshot import Snapshot, ViewRecord, encode_view
 from nibd.stores.structure import StructureStore
+from nibd.stores.types import State
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What the daemon sends. `path` and `folders` are where servers are looked for; `home` the user's."""
+    """What the daemon sends. `path` and `folders` are where servers are looked for; `home` the user's.
+
+    `go_modules` and `cargo_home` are where Go and Cargo keep modules for all checkouts.
+    """
 
     folder: str
     work_tree: str
@@ -49,10 +56,29 @@ class Job:
     path: str
     folders: list[str]
     home: str
+    go_modules: str
+    cargo_home: str
     families: list[str]
 
     def as_params(self) -> dict[str, Any]:
         return asdict(self)
+
+
+@dataclass(slots=True)
+class Result:
+    """What the daemon gets: `families` has records as `nibd.stores.snapshot.encode_view` makes them.
+
+    `profiles` are those that the families' relations have, or would have, now; `None`: there is no server.
+    `later` says why a family has to wait. When one of `watched` has another stamp (`private_tree.stamp`),
+    it is time to look again.
+    """
+
+    tree: str
+    families: dict[str, Json] = field(default_factory=dict)
+    profiles: dict[str, str | None] = field(default_factory=dict)
+    later: dict[str, str] = field(default_factory=dict)
+    watched: dict[str, str] = field(default_factory=dict)
+    servers: dict[str, int] = field(default_factory=dict)
 
 
 class Navigator:
@@ -71,6 +97,8 @@ class Navigator:
                     return self._relate(job, request)
                 case "verify":
                     return self._verify(job, request)
+                case "look":
+                    return self._finished(self._looked(job, *self._opened(job)[:2]))
                 case "collect":
                     return self._collect(job)
                 case method:
@@ -81,33 +109,52 @@ class Navigator:
 
     def _relate(self, job: Job, request: ChildRequest) -> Json:
         relating, snapshot, kept = self._opened(job)
-        found: dict[str, ViewRecord] = {}
-        for family in relating.families(snapshot):
-            found[family] = relating.relate(snapshot, family, kept, reporter(request))
-        return self._result(snapshot, found)
+        result = self._looked(job, relating, snapshot)
+        for family, profile in result.profiles.items():
+            if not _is_made(snapshot.relations.get(family), profile):
+                record = relating.relate(snapshot, family, kept, reporter(request))
+                result.families[family] = encode_view(record)
+        return self._finished(result)
 
     def _verify(self, job: Job, request: ChildRequest) -> Json:
         relating, snapshot, _ = self._opened(job)
-        found: dict[str, ViewRecord] = {}
+        result = self._looked(job, relating, snapshot)
         for family in job.families:
+            if result.profiles.get(family) != snapshot.relations[family].profile:
+                continue  # something was installed: the relations have to be made anew
             try:
-                found[family], _ = relating.verify(snapshot, family, reporter(request))
+                record, _ = relating.verify(snapshot, family, reporter(request))
             except ServerFailed as failed:
                 raise RpcError(ErrorCode.INTERNAL, str(failed)) from failed
-        return self._result(snapshot, found)
+            result.families[family] = encode_view(record)
+        return self._finished(result)
 
     def _collect(self, job: Job) -> Json:
         relating, _, _ = self._opened(job)
         assert self._catalog is not None, "opened"
         return {"rows": collect_relations(self._catalog, relating.store)}
 
-    def _result(self, snapshot: Snapshot, found: dict[str, ViewRecord]) -> Json:
+    def _looked(self, job: Job, relating: Relating, snapshot: Snapshot) -> Result:
+        """What is installed now; from here on it counts."""
+        result = Result(snapshot.tree, watched=_stamps(_program_folders(job)))
+        caches = ModuleCaches(Path(job.go_modules), Path(job.cargo_home))
+        parts = relating.look(snapshot.tree, Path(job.work_tree), caches).parts
+        for family in relating.families(snapshot):
+            part = parts[family]
+            result.watched.update(part.watched)
+            if part.in_progress:
+                result.later[family] = part.in_progress
+                continue
+            try:
+                result.profiles[family] = relating.profile(family)
+            except ServerMissing:
+                result.profiles[family] = None
+        return result
+
+    def _finished(self, result: Result) -> Json:
         assert self._relating is not None, "opened"
-        return {
-            "tree": snapshot.tree,
-            "families": {family: encode_view(record) for family, record in found.items()},
-            "servers": self._relating.workspace.pids(),
-        }
+        result.servers = self._relating.workspace.pids()
+        return asdict(result)
 
     def _opened(self, job: Job) -> tuple[Relating, Snapshot, list[Snapshot]]:
         """The work, the snapshot that is wanted, and those that it can be repaired from, newest first."""
@@ -149,6 +196,20 @@ class Navigator:
             self._relating.store.close()
             self._folder.clear_relations()
         self._relating = None
+
+
+def _is_made(record: ViewRecord | None, profile: str | None) -> bool:
+    """A server that is gone makes what it said no less right."""
+    return record is not None and record.state is State.READY and profile in (None, record.profile)
+
+
+def _program_folders(job: Job) -> Iterable[str]:
+    """Where a server may appear, or another version of one."""
+    return [*job.folders, *(folder for folder in job.path.split(":") if folder.startswith("/"))]
+
+
+def _stamps(paths: Iterable[str]) -> dict[str, str]:
+    return {path: stamp(path) for path in paths}
 
 
 def main() -> int:

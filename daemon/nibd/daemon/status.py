@@ -58,6 +58,9 @@ async def relations_json(
     failure = coordinator.navigation.failures.get(state.checkout.repository)
     if record.state is State.BUILDING and failure:
         record = replace(record, state=State.FAILED, reason=f"it failed and is tried again: {failure}")
+    waits = coordinator.navigation.waiting.get(state.checkout.id, {}).get(family)
+    if record.state is State.BUILDING and waits:
+        record = replace(record, reason=f"an install seems to run: {waits}")
     behind = await lag(coordinator, state, now.head, serving)
     described = wire.view(record, serving, behind, _stale_reason(state, now, serving, record.state))
     return described | {"work": dict(record.work)}

@@ -7,8 +7,10 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from pathlib import Path
 
 from nibd.repair.git import GitSource, MissingObject, TreeEntry
+from nibd.repair.private_tree import Dependencies, ModuleCaches, find_dependencies
 from nibd.repair.progress import Reporter
 from nibd.repair.relations.configuration import is_configuration, what_counts
 from nibd.repair.relations.families import FAMILIES, families_of
@@ -27,6 +29,7 @@ from nibd.stores.types import Assurance, FileVersion, ProfileId, RepoPath, Skip,
 
 RELATIONS_VERSION = "relations-1"
 """Raise it with any change of what a site is or how a target is named: relations are kept under it."""
+SAID_REMARKS = 5
 PROBED_FILES = 8
 PROBES_A_FILE = 4
 _NO_TEXT = frozenset({Skip.SYMLINK, Skip.SUBMODULE, Skip.MISSING_OBJECT})
@@ -42,6 +45,19 @@ class Relating:
     sources: SourceFiles
     workspace: Workspace
     externals: Externals = field(default_factory=Externals)
+    _listed: tuple[TreeId, frozenset[RepoPath]] | None = None
+
+    def look(self, tree: TreeId, checkout: Path, caches: ModuleCaches) -> Dependencies:
+        """Find what is installed in `checkout` for `tree`, and have it count from here on."""
+        found = find_dependencies(
+            checkout,
+            lambda: self._paths(tree),
+            self.workspace.tree.root,
+            caches=caches,
+            read=lambda path: self._read(tree, path),
+        )
+        self.workspace.know(found)
+        return found
 
     def families(self, snapshot: Snapshot) -> list[str]:
         """Those that the snapshot's tree has files of."""
@@ -56,6 +72,9 @@ class Relating:
         """
         try:
             profile = self.profile(family)
+            made = _made_before(snapshot.tree, family, profile, kept)
+            if made is not None:
+                return made
             return self._related(snapshot, family, profile, kept, report)
         except ServerMissing as missing:
             return ViewRecord(State.ABSENT, reason=str(missing))
@@ -69,7 +88,8 @@ class Relating:
         assert before.resolution is not None, "what is verified is there"
         records = self.store.resolution(before.resolution)
         side = self._side(snapshot)
-        verification = Verification(self.store, self.sources, self._resolver(family, side, report), report)
+        resolver = self._resolver(family, side, report)
+        verification = Verification(self.store, self.sources, resolver, report)
         verified = verification.run(records, [RecordId(record) for record in records])
         resolution = self.store.add_resolution(
             family, snapshot.tree, ProfileId(before.profile), verified.records
@@ -80,13 +100,14 @@ class Relating:
             before,
             assurance=Assurance.PARTIAL if left else assurance,
             artifact=resolution_artifact(resolution, verified.records),
-            reason=_unanswered(left),
+            reason=self._reason(family, left),
             counts={**before.counts, "unknown": left},
             work={
                 **before.work,
                 "verify_seconds": time.perf_counter() - started,
                 "verify_asked": verified.asked,
                 "differences": len(verified.differences),
+                "dropped": len(resolver.dropped),
             },
         )
         return record, verified
@@ -94,7 +115,7 @@ class Relating:
     def profile(self, family: str) -> ProfileId:
         """What the family's relations depend on outside the tree. Raises ServerMissing."""
         server = self.workspace.installed(family).identity
-        parts = (RELATIONS_VERSION, server, self.workspace.dependencies(family))
+        parts = (RELATIONS_VERSION, server, self.workspace.dependencies(family).identity)
         return ProfileId(hashlib.blake2b("\0".join(parts).encode(), digest_size=16).hexdigest())
 
     def _related(
@@ -107,18 +128,36 @@ class Relating:
     ) -> ViewRecord:
         side = self._side(snapshot)
         base = self._base(family, profile, kept, side)
+        used: list[Resolver] = []
+
+        def resolver(target: Side) -> Resolver:
+            used.append(self._resolver(family, target, report))
+            return used[-1]
+
         repair = RelationRepair(
             family,
             profile,
             self.store,
             self.structure,
             self.sources,
-            lambda target: self._resolver(family, target, report),
+            resolver,
             report,
         )
         resolved = repair.run(base, side)
         fresh = base is None and self.workspace.is_fresh(family)
-        return _record(profile, resolved, Assurance.EXACT if fresh else Assurance.REPAIRED)
+        record = _record(profile, resolved, Assurance.EXACT if fresh else Assurance.REPAIRED)
+        dropped = sum(len(each.dropped) for each in used)
+        reason = self._reason(family, resolved.totals.unknown)
+        return replace(record, reason=reason, work={**record.work, "dropped": dropped})
+
+    def _reason(self, family: str, unknown: int) -> str | None:
+        """What the answers lack, in words."""
+        said = [f"the language server gave no answer for {unknown} sites"] if unknown else []
+        remarks = self.workspace.remarks(family)
+        said += remarks[:SAID_REMARKS]
+        if len(remarks) > SAID_REMARKS:
+            said.append(f"and {len(remarks) - SAID_REMARKS} more of this kind")
+        return "; ".join(said) or None
 
     def _base(self, family: str, profile: ProfileId, kept: Sequence[Snapshot], target: Side) -> Base | None:
         for snapshot in kept:
@@ -161,7 +200,21 @@ class Relating:
         """Of the family's server, at `side`'s tree and settled."""
         self.workspace.move(side.tree, report)
         server = self.workspace.server(family, side.tree, lambda: self._questions(family, side.listing))
-        return Resolver(server, lambda path: self._file(side.listing, path), self.externals)
+        return Resolver(
+            server,
+            lambda path: self._file(side.listing, path),
+            self.externals,
+            self.workspace.is_uncommitted,
+        )
+
+    def _paths(self, tree: TreeId) -> frozenset[RepoPath]:
+        if self._listed is None or self._listed[0] != tree:
+            self._listed = (tree, frozenset(entry.path for entry in self.source.list_tree(tree)))
+        return self._listed[1]
+
+    def _read(self, tree: TreeId, path: RepoPath) -> bytes | None:
+        entry = self.source.entry(tree, path)
+        return None if entry is None else self.source.read(entry.blob)
 
     def _files(self, family: str, listing: Bitmap) -> Iterator[FileVersion]:
         for _, file in self.structure.files(listing):
@@ -186,6 +239,18 @@ class Relating:
         return paths, probes
 
 
+def _made_before(
+    tree: TreeId, family: str, profile: ProfileId, kept: Sequence[Snapshot]
+) -> ViewRecord | None:
+    """What was made of just this tree with just these tools: there is nothing to ask."""
+    for snapshot in kept:
+        record = snapshot.relations.get(family)
+        if snapshot.tree == tree and record is not None and record.profile == profile:
+            is_whole = record.state is State.READY and record.assurance is not Assurance.PARTIAL
+            return record if is_whole else None
+    return None
+
+
 def _record(profile: ProfileId, resolved: Resolved, assurance: Assurance) -> ViewRecord:
     totals = resolved.totals
     return ViewRecord(
@@ -194,7 +259,6 @@ def _record(profile: ProfileId, resolved: Resolved, assurance: Assurance) -> Vie
         profile=profile,
         artifact=resolution_artifact(resolved.resolution, resolved.records),
         coverage=Coverage(totals.files, totals.files),
-        reason=_unanswered(totals.unknown),
         counts={"files": totals.files, "sites": totals.sites, "unknown": totals.unknown},
         work={
             "seconds": resolved.seconds,
@@ -203,7 +267,3 @@ def _record(profile: ProfileId, resolved: Resolved, assurance: Assurance) -> Vie
             **{f"asked_{rule}": count for rule, count in resolved.asked.items()},
         },
     )
-
-
-def _unanswered(sites: int) -> str | None:
-    return f"the language server gave no answer for {sites} sites" if sites else None

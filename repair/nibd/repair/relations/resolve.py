@@ -2,14 +2,14 @@
 
 A location inside the private tree becomes a target in the file's own terms (unit, name, occurrence); one
 outside it, or in a folder of dependencies, an external target: a package and a path in it, so that it
-is the same wherever the package is installed.
+is the same wherever the package is installed. A file in the checkout that nobody committed is no target.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
@@ -46,7 +46,7 @@ class Externals:
         self._read: BoundedCache[str, tuple[bytes, Positions]] = BoundedCache(_CACHE_BYTES)
 
     def target(self, location: Location, encoding: str) -> Target:
-        key = (location.uri, location.start_line, location.start_character, _is_empty(location))
+        key = (location.uri, location.start_line, location.start_character, _is_module(location))
         if len(self._known) > _MAX_KNOWN:
             self._known.clear()
         if key not in self._known:
@@ -86,7 +86,15 @@ class Resolver:
     server: LanguageServer
     files: Files
     externals: Externals
+    is_uncommitted: Callable[[Path], bool] = lambda _: False
+    """Tells of a file outside the private tree whether nothing may refer to it."""
+    dropped: set[tuple[str, int, int]] = field(default_factory=set)
+    """Targets that were left out for that."""
+    unanswered: str | None = None
+    """Why a site got no answer, the last time that one got none."""
     _known: dict[tuple[RepoPath, int, int, bool], Target] = field(default_factory=dict)
+    _refused: dict[str, bool] = field(default_factory=dict)
+    """By the URI of a file outside the private tree."""
 
     def ask(self, questions: Iterable[Question]) -> list[list[Targets]]:
         """The targets of each site of each question; `None` where the server gave no answer."""
@@ -102,13 +110,26 @@ class Resolver:
 
     def targets(self, answer: tuple[Location, ...] | Unknown) -> Targets:
         if isinstance(answer, Unknown):
+            self.unanswered = answer.reason
             return None
-        return tuple(sorted({self._target(location) for location in answer}))
+        kept = []
+        for each in answer:
+            if each.path is None and self._is_refused(each.uri):
+                self.dropped.add((each.uri, each.start_line, each.start_character))
+            else:
+                kept.append(each)
+        return tuple(sorted(set(map(self._target, kept))))
+
+    def _is_refused(self, uri: str) -> bool:
+        if uri not in self._refused:
+            path = path_of_uri(uri)
+            self._refused[uri] = path is not None and self.is_uncommitted(Path(os.fsdecode(path)))
+        return self._refused[uri]
 
     def _target(self, location: Location) -> Target:
         if location.path is None:
             return self.externals.target(location, self.server.encoding)
-        key = (location.path, location.start_line, location.start_character, _is_empty(location))
+        key = (location.path, location.start_line, location.start_character, _is_module(location))
         if key not in self._known:
             self._known[key] = self._made(location.path, location)
         return self._known[key]
@@ -123,13 +144,11 @@ class Resolver:
         return Target("", path, *file.symbols.at(at))
 
 
-def _is_empty(location: Location) -> bool:
-    return (location.start_line, location.start_character) == (location.end_line, location.end_character)
-
-
 def _is_module(location: Location) -> bool:
-    """Servers point at a whole file by an empty range at its beginning."""
-    return location.start_line == 0 and location.start_character == 0 and _is_empty(location)
+    """Servers point at a whole file by an empty range at its beginning, or by all of its lines."""
+    return (location.start_line, location.start_character) == (0, 0) and (
+        location.end_line > 0 or location.end_character == 0
+    )
 
 
 def package_of(path: PurePath) -> tuple[str, str]:

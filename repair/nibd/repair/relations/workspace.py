@@ -1,8 +1,9 @@
-"""The private tree of one repository with the language servers that run on it.
+"""The private tree of one repository, the language servers that run on it, and what is installed for them.
 
 A server is started when it is first needed and kept warm. When the tree moves, each running server is told
 of every file that changed, or ended where its driver says that it must begin anew; it settles before it
-is asked. A server that died, or holds twice its fresh memory, is replaced at the next need.
+is asked. A server that died, or holds twice its fresh memory, is replaced at the next need; so is one that
+was started with other dependencies, or of another version, than are found now.
 
 Nothing here knows what answers are for.
 """
@@ -13,9 +14,8 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 
-from nibd.repair.private_tree import Moved, PrivateTree
+from nibd.repair.private_tree import Dependencies, Moved, Part, Placement, PrivateTree
 from nibd.repair.progress import Reporter
 from nibd.repair.relations.configuration import is_configuration
 from nibd.repair.servers.driver import Driver, Installed, Missing, Options, Search
@@ -24,6 +24,7 @@ from nibd.repair.servers.registry import driver_of_family
 from nibd.repair.servers.server import LanguageServer, Request
 from nibd.stores.types import RepoPath, TreeId
 
+COMPILE_COMMANDS = RepoPath(b"compile_commands.json")
 SETTLE_S = 300.0
 """A first start on a large repository takes minutes with some servers."""
 
@@ -42,31 +43,34 @@ class ServerMissing(Exception):  # noqa: N818 - says what is
 @dataclass(slots=True)
 class _Running:
     server: LanguageServer
+    started_with: tuple[str, str]
     settled: bool = False
     moves: int = 0
     """How often the tree moved under it. None: what it says is what a fresh server says."""
 
 
 class Workspace:
-    """For one thread. `folder` is the private tree's own, `cache` holds what servers keep."""
+    """For one thread. `cache` holds what servers keep, a folder for each family."""
 
-    def __init__(
-        self,
-        tree: PrivateTree,
-        cache: Path,
-        search: Search,
-        options: Options,
-        dependencies: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
-        """`dependencies` names, by family, the environment that `options` leads to."""
+    def __init__(self, tree: PrivateTree, cache: Path, search: Search, options: Options) -> None:
         self.tree = tree
-        self._dependencies = dependencies
+        self._found: Dependencies | None = None
+        self._placed: Mapping[RepoPath, Placement] | None = None
         self._cache = cache
         self._search = search
         self._options = options
         self._running: dict[str, _Running] = {}
         self._installed: dict[str, Installed] = {}
         self.starts = 0
+
+    def know(self, found: Dependencies) -> None:
+        """Take what is installed now; a server that was started with something else ends."""
+        self._found = found
+        self._search = replace(self._search, forbidden=tuple({*self._search.forbidden, found.checkout}))
+        self._installed.clear()
+        for family, running in list(self._running.items()):
+            if running.started_with != self._identity(family):
+                self.end(family)
 
     def installed(self, family: str) -> Installed:
         """The family's server on this machine. Raises ServerMissing."""
@@ -79,10 +83,15 @@ class Workspace:
         return found
 
     def move(self, tree: TreeId, report: Reporter) -> None:
-        """Have the private tree hold `tree`, and tell every server."""
-        if self.tree.holds(tree):
-            return
-        moved = self.tree.move(tree, report)
+        """Have the private tree hold `tree` with what is installed beside it, and tell every server."""
+        wanted = self._found.placements if self._found else {}
+        moved = Moved()
+        if not self.tree.holds(tree):
+            self._placed = None  # a file of the tree may take a placement's place
+            moved = self.tree.move(tree, report)
+        if self._placed != wanted:
+            self.tree.place(wanted)
+            self._placed = wanted
         for family, running in list(self._running.items()):
             if self._must_end(family, running, moved):
                 self.end(family)
@@ -110,9 +119,27 @@ class Workspace:
         running.settled = True
         return running.server
 
-    def dependencies(self, family: str) -> str:
-        """What of the dependency environment the family's answers depend on, for a profile."""
-        return self._dependencies.get(family, "")
+    def dependencies(self, family: str) -> Part:
+        """What is installed for the family, as far as it is known."""
+        found = self._found.parts.get(family) if self._found else None
+        return found or Part()
+
+    def is_uncommitted(self, path: Path) -> bool:
+        """Whether a file that a server names is in the checkout, where nobody committed it.
+
+        What nibd and the module caches have there is not of it: a checkout may be the user's home.
+        """
+        found = self._found
+        if found is None or not found.is_uncommitted(path):
+            return False
+        real = path.resolve()
+        apart = (self._cache, self.tree.root, found.go_modules, found.cargo_home)
+        return not any(real.is_relative_to(each.resolve()) for each in apart if each)
+
+    def remarks(self, family: str) -> list[str]:
+        """What the family's answers lack, in sentences: what was left out, and what its server says."""
+        running = self._running.get(family)
+        return [*self.dependencies(family).notes, *(running.server.limits if running else ())]
 
     def is_fresh(self, family: str) -> bool:
         """Whether the running server has seen no other tree."""
@@ -137,11 +164,32 @@ class Workspace:
         if driver.restart_on_change:
             shutil.rmtree(cache, ignore_errors=True)  # an index of another tree
         server = LanguageServer.start(
-            driver, self.installed(family), self.tree.root, replace(self._options, cache=cache)
+            driver, self.installed(family), self.tree.root, replace(self._told(), cache=cache)
         )
         self.starts += 1
         server.open_all(paths)
-        return _Running(server)
+        return _Running(server, (self.installed(family).identity, self.dependencies(family).identity))
+
+    def _told(self) -> Options:
+        """The options, with what is installed."""
+        found = self._found
+        if found is None:
+            return self._options
+        return replace(
+            self._options,
+            python=found.python.folder if found.python else None,
+            search_paths=found.search_paths,
+            go_modules=found.go_modules,
+            cargo_home=found.cargo_home,
+            compile_commands=self.tree.root if COMPILE_COMMANDS in found.placements else None,
+        )
+
+    def _identity(self, family: str) -> tuple[str, str] | None:
+        """What a server of the family would be started with; `None` when there is none any more."""
+        try:
+            return self.installed(family).identity, self.dependencies(family).identity
+        except ServerMissing:
+            return None
 
     def _must_end(self, family: str, running: _Running, moved: Moved) -> bool:
         driver: Driver = running.server.driver

@@ -70,13 +70,15 @@ class Options:
 
     `cache` is a folder of the caller's for this server and tree alone: home, caches and index of the server
     live there, and deleting it loses only time. The others name what the user's dependencies are found by:
-    `python` an interpreter or its environment's folder (read, never run), `go_modules` a module cache,
+    `python` an interpreter or its environment's folder (read, never run), `search_paths` folders of the
+    private tree that come before those that the environment leads to, `go_modules` a module cache,
     `cargo_home` (registry, sources, the user's own configuration), `compile_commands` the folder of a
     compile_commands.json whose paths lead into the private tree.
     """
 
     cache: Path
     python: Path | None = None
+    search_paths: tuple[Path, ...] = ()
     go_modules: Path | None = None
     cargo_home: Path | None = None
     compile_commands: Path | None = None

@@ -2,7 +2,8 @@
 
 `environment.python` is the caller's; ty reads an environment's files and runs no interpreter. Without one
 it would look for `.venv` in the tree, for VIRTUAL_ENV and along PATH: the private tree's own `.venv` can only
-be what is committed, and is read, not run. Its copy of typeshed is unpacked into the cache folder.
+be what is committed, and is read, not run. `extra-paths` come before the environment's editable installs,
+which would lead into the checkout. Its copy of typeshed is unpacked into the cache folder.
 """
 
 from __future__ import annotations
@@ -21,8 +22,13 @@ def find(search: Search) -> Installed | Missing:
 
 def launch(installed: Installed, root: Path, options: Options) -> Launch:
     settings: dict[str, object] = {"diagnosticMode": "off"}
+    environment: dict[str, object] = {}
     if options.python is not None:
-        settings["configuration"] = {"environment": {"python": str(options.python)}}
+        environment["python"] = str(options.python)
+    if options.search_paths:
+        environment["extra-paths"] = [str(path) for path in options.search_paths]
+    if environment:
+        settings["configuration"] = {"environment": environment}
     limits = () if options.python else ("no Python environment: imports of installed packages lead nowhere",)
     env = private_home(options.cache) | {"PATH": "/nonexistent"}
     return Launch(
