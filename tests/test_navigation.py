@@ -67,6 +67,8 @@ helper(4)
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[FamilyView, dict[RepoPath, TreeFile]]]:
     folder: Path = tmp_path_factory.mktemp("navigation")
     repo = Repo(folder / "repo")
+    for key in ("user.name", "user.email"):  # made before the test's own home
+        repo.git("config", key, "test")
     for path, text in (("base.py", BASE), ("shapes.py", SHAPES), ("uses.py", USES)):
         repo.write(path, text)
     repo.commit()

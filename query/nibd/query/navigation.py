@@ -383,7 +383,10 @@ def _target_place(view: FamilyView, target: Target) -> Place | None:
         return unit_place(view, file, index)
     if file.text.is_own_name(index, target.name, at[0]):
         return _unit(file, index, at[0])
-    return _line(file, at[0], RelationKind.DEFINITION.value, target.name)
+    record = view.record(file.path)
+    relation = record.relation_at(at[0]) if record else None
+    kind = relation.site.kind if relation else RelationKind.DEFINITION
+    return _line(file, at[0], kind.value, target.name)
 
 
 def _site_place(view: FamilyView, sited: _Sited) -> Place | None:
