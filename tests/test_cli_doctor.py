@@ -112,6 +112,30 @@ def test_the_dense_view_switched_off_or_without_its_model() -> None:
     assert (check.verdict, bool(check.advice)) == (Verdict.WARNING, True)
 
 
+def test_each_familys_server_is_named_or_its_install_command(tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "ty").write_text("#!/bin/sh\necho ty 9.9\n")
+    (tools / "ty").chmod(0o755)
+    settings = parse(f'[relations]\nservers = "{tools}"\n'.encode(), "config.toml")
+
+    found = {check.name: check for check in doctor.check_relations(settings, {"PATH": str(tmp_path)})}
+
+    assert list(found) == [f"relations {family}" for family in ("python", "javascript", "go", "rust", "c")]
+    python, rust = found["relations python"], found["relations rust"]
+    assert (python.verdict, python.found) == (Verdict.OK, f"ty 9.9 ({tools / 'ty'})")
+    assert (rust.verdict, rust.found) == (Verdict.NOTE, "rust-analyzer is not installed")
+    assert rust.advice == "rustup component add rust-analyzer rust-src"
+
+
+def test_relations_switched_off() -> None:
+    settings = parse(b"[relations]\nenabled = false\n", "config.toml")
+
+    found = [(check.verdict, check.found) for check in doctor.check_relations(settings, {})]
+
+    assert found == [(Verdict.OK, "switched off by the settings")]
+
+
 UNITS = """#!/bin/sh
 cat <<END
 Id=nibd.service

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pygit2
 
+from nibd.daemon.navigation import server_folders
 from nibd.daemon.paths import Paths
 from nibd.daemon.registry import Checkout, Registry, RegistryError
 from nibd.daemon.settings import Settings, SettingsError, load
@@ -29,6 +30,8 @@ from nibd.ipc.sockets import SocketPlace, socket_path
 from nibd.repair.embedding_profile import EmbeddingError, runtime
 from nibd.repair.git.command import find_git, git_version
 from nibd.repair.git.errors import GitError
+from nibd.repair.servers.driver import Missing, Search
+from nibd.repair.servers.registry import DRIVERS
 from nibd.systemd import manager
 from nibd.systemd.errors import ManagerUnavailable, SystemdError
 
@@ -83,6 +86,7 @@ def diagnose(paths: Paths, environment: Mapping[str, str], version: str) -> Diag
         check_disk(paths.cache_dir),
         *check_inotify(),
         check_dense(settings),
+        *check_relations(settings, environment),
         *check_systemd(environment, daemon_pid=hello["pid"] if hello else None),
         *check_repositories(paths, _texts(reported, "problems"), _texts(reported, "notes")),
     ]
@@ -196,6 +200,24 @@ def check_dense(settings: Settings) -> Check:
     except EmbeddingError as error:
         return _warning("dense view", "absent; the other views work without it", str(error))
     return _ok("dense view", f"{found.name}, {found.precision}")
+
+
+def check_relations(settings: Settings, environment: Mapping[str, str]) -> Iterator[Check]:
+    """The language server of each family: a repository has relations in the families that have one."""
+    if not settings.relations.enabled:
+        yield _ok("relations", "switched off by the settings")
+        return
+    search = Search(
+        path=environment.get("PATH", ""),
+        folders=tuple(server_folders(settings.relations)),
+        home=Path(environment.get("HOME") or Path.home()),
+    )
+    for driver in DRIVERS:
+        found = driver.find(search)
+        if isinstance(found, Missing):
+            yield Check(f"relations {driver.family}", Verdict.NOTE, found.reason, found.install)
+        else:
+            yield _ok(f"relations {driver.family}", f"{found.identity} ({found.program})")
 
 
 def check_systemd(environment: Mapping[str, str], daemon_pid: int | None) -> Iterator[Check]:

@@ -157,6 +157,10 @@ def doctor(coordinator: Coordinator) -> JsonObject:
         problems.append(coordinator.watch_failure)
     if coordinator.embedding.failure:
         problems.append(f"embedding: {coordinator.embedding.failure}")
+    for state in coordinator.states.values():
+        failed = coordinator.navigation.failures.get(state.checkout.repository)
+        if failed:
+            problems.append(f"{state.checkout.work_tree}: relations: {failed}")
     own = statistics(coordinator)
     return {
         "paths": {
