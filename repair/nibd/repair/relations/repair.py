@@ -25,6 +25,7 @@ from nibd.repair.relations.families import FAMILIES
 from nibd.repair.relations.plan import Plan, Planner, kept_relations
 from nibd.repair.relations.resolve import Question, Resolver, Targets
 from nibd.repair.relations.source_file import SourceFile, SourceFiles
+from nibd.repair.servers.errors import ServerFailed
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.errors import CorruptStore
 from nibd.stores.relation_types import FileRelations, Relation
@@ -32,6 +33,7 @@ from nibd.stores.relations import RecordId, RelationStore, ResolutionId
 from nibd.stores.structure import StructureStore
 from nibd.stores.types import EMPTY_TREE, FileVersion, ProfileId, RepoPath, TreeId
 
+MIN_ANSWERED = 500
 BATCH_SITES = 2_000
 """Asked between two safe points: under half a second of a server."""
 
@@ -102,6 +104,14 @@ class Draft:
         return FileRelations(self.file.path, self.file.blob, self.file.language, relations)
 
 
+def _require_answers(files: Sequence[FileRelations], resolver: Resolver) -> None:
+    """A server that knows nothing of a whole batch has not loaded the project: to go on is a waste."""
+    sites = sum(len(file.relations) for file in files)
+    if sites >= MIN_ANSWERED and sites == sum(file.unknown for file in files):
+        name, why = resolver.server.driver.server, resolver.unanswered
+        raise ServerFailed(f"{name} gave no answer for any of the first {sites} sites: {why}")
+
+
 @dataclass(slots=True)
 class RelationRepair:
     """Repairs of one family of one repository. For one thread, the only one that writes the store."""
@@ -133,6 +143,8 @@ class RelationRepair:
         made, totals, bits = [], base.totals, base.records
         for drafts in self._batches(plan, changes, old, self._paths(staged)):
             files = self._answered(drafts, resolver, twice=first)
+            if first and not made:
+                _require_answers(files, resolver)
             if first:
                 made += self.store.stage(self.family, target.tree, self.profile, files)
             else:
