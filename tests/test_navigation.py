@@ -27,6 +27,8 @@ BASE = '''class Base:
 
 
 class Free:
+    @run.setter
+    # run is set
     def run(self):
         pass
 '''
@@ -141,6 +143,27 @@ def test_a_module_is_a_file_and_what_is_outside_has_no_lines(tree: Tree) -> None
     assert defined(tree, "shapes.py", 18, 5) == ["stdlib builtins.pyi print"]
     (outside,) = navigation.definition(tree[0], at(tree, "shapes.py", 18, 5).targets or ()).found
     assert isinstance(outside, External)
+
+
+def test_a_unit_is_where_it_is_declared_and_not_where_a_decorator_names_it(tree: Tree) -> None:
+    file, index = unit(tree, "base.py", "Free.run")
+
+    for view in (tree[0], None):
+        place = navigation.unit_place(view, file, index)
+        assert (place.start_line, place.line, place.col) == (9, 11, 9)
+
+
+def test_a_declaration_that_is_no_site_is_a_reference_too(tree: Tree) -> None:
+    comment = Target("", RepoPath(b"base.py"), "Base", 0, "Base", 1)
+    whole = navigation.references(tree[0], [comment], include_declaration=True)
+
+    assert places(whole) == ["base.py:2:15 definition Base"]
+    assert navigation.references(tree[0], [comment], include_declaration=False).total == 0
+
+
+def test_a_file_that_the_relations_do_not_have_stays_so(tree: Tree) -> None:
+    for _ in range(2):
+        assert tree[0].record(RepoPath(b"gone.py")) is None
 
 
 def test_unknown_is_not_nothing(tree: Tree) -> None:
