@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,11 @@ import pytest
 import language_servers
 from gitrepo import Repo
 from nibd.bench import relations_cases, relations_command
+from nibd.bench.relations_cases import evenly_spread
 from nibd.bench.relations_difference import Compared, compare, kind_of
 from nibd.bench.relations_figures import report_transitions
 from nibd.bench.relations_follow import Failed, Followed, Sample
+from nibd.bench.relations_inverse import Matches
 from nibd.bench.report import Report
 from nibd.bench.world import BenchError
 from nibd.stores.relation_records import RelationRecord, pack
@@ -150,12 +153,24 @@ class TestFigures:
         assert report.failed
 
 
+class TestMatches:
+    def test_requests_that_differ_are_counted_by_all_their_kinds(self) -> None:
+        found = Matches(2, 4, 1, causes=Counter({"static import": 2}), static_only=Counter({"import": 3}))
+        assert str(found) == "50.0% (2 of 4); 1 unanswered; 2 by static import; static only: import 3"
+        assert Matches().share == 0.0
+
+    def test_a_sample_is_spread_over_all(self) -> None:
+        assert evenly_spread([1, 2, 3], 5) == [1, 2, 3]
+        assert evenly_spread(list(range(100)), 4) == [0, 25, 50, 75]
+
+
 class TestRun:
     def test_transitions_of_a_small_repository(self, history: Repo, tmp_path: Path) -> None:
         language_servers.require("python")
         saved = tmp_path / "figures.json"
         clone = f"small={history.path}"
-        options = ["--repository", clone, "--transitions", "2", "--cold", "1", "--json", str(saved)]
+        options = ["--repository", clone, "--only", "transitions", "--transitions", "2", "--cold", "1"]
+        options += ["--json", str(saved)]
         options += [f"--servers={folder}" for folder in language_servers.search().folders]
         assert relations_command.main(options) == 0
         data = json.loads(saved.read_text())
@@ -173,6 +188,21 @@ class TestRun:
         assert data["details"]["first builds"][0]["files"] == 2
         equal = [figure["met"] for figure in data["figures"] if "equals a rebuild" in figure["name"]]
         assert equal == [True, True, None]  # of repair by file nothing is asked
+
+    def test_navigation_of_a_small_repository(self, history: Repo, tmp_path: Path) -> None:
+        language_servers.require("python")
+        saved = tmp_path / "figures.json"
+        options = ["--repository", f"small={history.path}", "--only", "inverse", "static"]
+        options += [f"--servers={folder}" for folder in language_servers.search().folders]
+        assert relations_command.main([*options, "--transitions", "1", "--json", str(saved)]) == 0
+        rows = {figure["name"]: figure for figure in json.loads(saved.read_text())["figures"]}
+        assert rows["python: small: static definitions equal live ones"]["value"] == "100.0% (12 of 12)"
+        # Without declarations, ty leaves out imports.
+        assert rows["python: small: static references equal live ones"]["value"] in (
+            "100.0% (2 of 2)",
+            "50.0% (1 of 2); 1 by static import; static only: import 2",
+        )
+        assert "(n=12)" in rows["python: small: definition over the socket, static"]["value"]
 
     def test_what_cannot_be_measured_is_a_row_that_says_why(self, history: Repo, tmp_path: Path) -> None:
         saved = tmp_path / "figures.json"

@@ -8,10 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from nibd.bench.world import BenchError
 from nibd.repair.servers.registry import driver_of_family
+
+T = TypeVar("T")
 
 FAMILY_OF_NAME = {
     "python": "python", "go": "go", "rust": "rust", "c": "c", "c++": "c", "cpp": "c", "c/c++": "c",
@@ -68,6 +70,13 @@ def listed(file: Path, clones: Path, each: int, family: str | None) -> list[Chai
         Chain(repo, _clone_of(repo, clones), language, tuple(cases[: each or None]))
         for (repo, language), cases in found.items()
     ]
+
+
+def evenly_spread(values: Sequence[T], most: int) -> list[T]:
+    """At most `most` of `values`, spread over their order."""
+    if len(values) <= most:
+        return list(values)
+    return [values[at * len(values) // most] for at in range(most)]
 
 
 def _family(row: dict[str, Any]) -> str:

@@ -6,17 +6,20 @@ import argparse
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from nibd.bench import relations_inverse, relations_static
 from nibd.bench.relations_cases import FAMILY_OF_NAME, Chain, listed, newest
 from nibd.bench.relations_figures import report_build, report_transitions
 from nibd.bench.relations_follow import Followed, How, first_build, follow
 from nibd.bench.relations_world import server_folders
 from nibd.bench.report import Report
 
-PARTS = ("transitions", "first")
+PARTS = ("transitions", "inverse", "static", "first")
+DEFAULT_PARTS = PARTS[:3]
+"""Where transitions are measured, so are first builds."""
 DEFAULT_TRANSITIONS = 20
 
 
@@ -25,20 +28,28 @@ def main(arguments: list[str] | None = None) -> int:
     report = Report("nibd: how relations follow commits")
     how = How(tuple(server_folders(options.servers)), not options.warm_only, options.cold, options.again)
     chains = _chains(options, report)
-    if "first" in options.only:
-        for chain in chains:
-            with _guarded(f"{chain.name}: first", report):
-                report_build(first_build(chain, how), report)
-    if "transitions" in options.only:
-        followed: list[Followed] = []
-        for chain in chains:
-            with _guarded(f"{chain.name}: transitions", report):
-                followed.append(follow(chain, how))
-        report_transitions(followed, report)
+    for part in dict.fromkeys(options.only):
+        _measure(part, chains, how, options.samples, report)
     print(f"\n{report.text()}", flush=True)
     if options.json:
         report.save(options.json)
     return 1 if report.failed else 0
+
+
+def _measure(part: str, chains: Sequence[Chain], how: How, samples: int, report: Report) -> None:
+    followed: list[Followed] = []
+    for chain in chains:
+        with _guarded(f"{chain.name}: {part}", report):
+            match part:
+                case "transitions":
+                    followed.append(follow(chain, how))
+                case "inverse":
+                    relations_inverse.measure(chain, how, samples, report)
+                case "static":
+                    relations_static.measure(chain, how.servers, samples, report)
+                case "first":
+                    report_build(first_build(chain, how), report)
+    report_transitions(followed, report)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -64,7 +75,14 @@ def _parser() -> argparse.ArgumentParser:
         "--servers", action="append", default=[], type=Path, metavar="DIR",
         help="where language servers are looked for before PATH (repeatable)",
     )  # fmt: skip
-    add("--only", nargs="+", default=list(PARTS[:1]), choices=PARTS, metavar="PART", help=", ".join(PARTS))
+    add(
+        "--only", nargs="+", default=list(DEFAULT_PARTS), choices=PARTS, metavar="PART",
+        help=f"parts to measure: {', '.join(PARTS)} (default: all but the last)",
+    )  # fmt: skip
+    add(
+        "--samples", type=int, default=200, metavar="N",
+        help="how many sites and units of each clone are asked, statically and live (default: 200)",
+    )  # fmt: skip
     add("--warm-only", action="store_true", help="leave out repair by file, and its servers")
     add("--cold", type=int, default=3, metavar="N", help="repairs of each clone with no server running (3)")
     add("--again", type=int, default=3, metavar="N", help="second rebuilds of each clone, on differences (3)")

@@ -45,7 +45,8 @@ def report_transitions(followed: Sequence[Followed], report: Report) -> None:
             report.failed.append(where)
             report.add(where, f"FAILED: {failure.why}", met=False)
     samples = [sample for each in followed for sample in each.samples]
-    report.details["transitions"] = [_as_json(sample) for sample in samples]
+    if followed:
+        report.details["transitions"] = [_as_json(sample) for sample in samples]
 
 
 def report_build(build: Built, report: Report) -> None:
