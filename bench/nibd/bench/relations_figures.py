@@ -113,6 +113,10 @@ def _equality(family: str, samples: Sequence[Sample], report: Report) -> None:
     )
     verified = sum(sample.verified.are_equal for sample in samples)
     report.add_count(f"{family}: verified equals a rebuild", verified, len(samples))
+    if any(sample.vary and sample.vary.spots for sample in samples):
+        narrower = sum(sample.unexplained == 0 for sample in samples)
+        value = f"{narrower} of {len(samples)}"
+        report.add(f"{family}: the same, without the sites in which two rebuilds differ", value)
     by_file = [sample.by_file for sample in samples if sample.by_file is not None]
     if by_file:
         equal = sum(each.are_equal for each in by_file)

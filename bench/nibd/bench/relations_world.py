@@ -160,7 +160,8 @@ class Side:
         return {file.path: file for _, file in self.store.packed(self.store.resolution(record.resolution))}
 
     def server(self, tree: TreeId) -> LanguageServer:
-        """The one that runs at `tree`."""
+        """The one that runs, at `tree`."""
+        self.hold(tree)
         return self.relating.workspace.server(self.family, tree, lambda: ([], []))
 
     def requests(self, tree: TreeId) -> Counter[str]:
