@@ -34,11 +34,12 @@ from nibd.repair.private_tree.errors import (
     TreeUnknown,
 )
 from nibd.repair.private_tree.installed import stamp
-from nibd.repair.private_tree.module_caches import ModuleCaches
+from nibd.repair.private_tree.module_caches import LOCK_FILES, ModuleCaches
 from nibd.repair.private_tree.tree import PrivateTree
 from nibd.repair.private_tree.types import LeftOut, Limits, Moved, Placement, PlacementKind
 
 __all__ = [
+    "LOCK_FILES",
     "Dependencies",
     "LeftOut",
     "Limits",

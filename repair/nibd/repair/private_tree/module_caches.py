@@ -19,6 +19,8 @@ from nibd.stores.types import RepoPath
 
 ReadFile = Callable[[RepoPath], bytes | None]
 """Gives the bytes of a file of the tree; `None` when it has none."""
+LOCK_FILES = frozenset({b"go.sum", b"Cargo.lock"})
+"""Names of the files of a tree whose content says what of a cache counts."""
 _VENDORED = b"vendor/modules.txt"
 _MAX_BYTES = 4 << 20
 """A larger lock file is nobody's."""

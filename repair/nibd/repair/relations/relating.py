@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from nibd.repair.git import GitSource, MissingObject, TreeEntry
-from nibd.repair.private_tree import Dependencies, ModuleCaches, find_dependencies
+from nibd.repair.private_tree import LOCK_FILES, Dependencies, ModuleCaches, find_dependencies, stamp
 from nibd.repair.progress import Reporter
 from nibd.repair.relations.configuration import is_configuration, what_counts
 from nibd.repair.relations.families import FAMILIES, families_of
@@ -45,19 +45,38 @@ class Relating:
     sources: SourceFiles
     workspace: Workspace
     externals: Externals = field(default_factory=Externals)
-    _listed: tuple[TreeId, frozenset[RepoPath]] | None = None
+    _looked: tuple[TreeId, Path, Dependencies] | None = None
 
     def look(self, tree: TreeId, checkout: Path, caches: ModuleCaches) -> Dependencies:
         """Find what is installed in `checkout` for `tree`, and have it count from here on."""
-        found = find_dependencies(
-            checkout,
-            lambda: self._paths(tree),
-            self.workspace.tree.root,
-            caches=caches,
-            read=lambda path: self._read(tree, path),
-        )
+        found = self._found_before(tree, checkout)
+        if found is None:
+            found = find_dependencies(
+                checkout,
+                lambda: (entry.path for entry in self.source.list_tree(tree)),
+                self.workspace.tree.root,
+                caches=caches,
+                read=lambda path: self._read(tree, path),
+            )
+        self._looked = (tree, checkout, found)
         self.workspace.know(found)
         return found
+
+    def _found_before(self, tree: TreeId, checkout: Path) -> Dependencies | None:
+        """What was found last, when neither the tree nor what is watched has a reason to say otherwise."""
+        if self._looked is None or self._looked[1] != checkout:
+            return None
+        before, _, found = self._looked
+        watched = (each for part in found.parts.values() for each in part.watched.items())
+        if found.in_progress or any(stamp(path) != was for path, was in watched):
+            return None
+        try:
+            changes = self.source.changes(before, tree, renames=False)
+        except MissingObject:
+            return None
+        names = {after.path.rpartition(b"/")[2] for _, after in changes.modified}
+        is_alike = not changes.added and not changes.deleted and names.isdisjoint(LOCK_FILES)
+        return found if is_alike else None
 
     def families(self, snapshot: Snapshot) -> list[str]:
         """Those that the snapshot's tree has files of."""
@@ -206,11 +225,6 @@ class Relating:
             self.externals,
             self.workspace.is_uncommitted,
         )
-
-    def _paths(self, tree: TreeId) -> frozenset[RepoPath]:
-        if self._listed is None or self._listed[0] != tree:
-            self._listed = (tree, frozenset(entry.path for entry in self.source.list_tree(tree)))
-        return self._listed[1]
 
     def _read(self, tree: TreeId, path: RepoPath) -> bytes | None:
         entry = self.source.entry(tree, path)

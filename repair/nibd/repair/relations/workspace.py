@@ -87,8 +87,10 @@ class Workspace:
         wanted = self._found.placements if self._found else {}
         moved = Moved()
         if not self.tree.holds(tree):
-            self._placed = None  # a file of the tree may take a placement's place
+            placed, self._placed = self._placed, None
             moved = self.tree.move(tree, report)
+            if not moved.added and not moved.deleted:  # else one may be in a placement's way, or out of it
+                self._placed = placed
         if self._placed != wanted:
             self.tree.place(wanted)
             self._placed = wanted
