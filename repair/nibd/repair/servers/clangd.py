@@ -3,7 +3,7 @@
 The compilation database is that of the folder in the options, else of the tree (at its top or in `build`),
 else one is written that compiles each source of the tree with the tree's usual include folders. In each case
 it is copied to the cache, and the index that clangd keeps beside it lies there too: starting clears it.
-`.clangd` files are not obeyed, as they may name compilers, databases and index servers; `trusted` lets them in.
+`.clangd` files are not obeyed, as they may name compilers, databases and index servers, unless `trusted`.
 """
 
 from __future__ import annotations
@@ -119,6 +119,7 @@ DRIVER = Driver(
         Guard("databases further down in the tree", "--compile-commands-dir names the one that is used"),
         Guard("-fplugin and -load in flags", "clangd loads no plugins"),
     ),
+    configuration=(b"compile_commands.json",),
     opens_files=True,
     restart_on_change=True,
     language_ids=_IDS,

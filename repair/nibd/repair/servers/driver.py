@@ -110,8 +110,8 @@ class Guard:
 class Driver:
     """One language server. See the module.
 
-    `launch(installed, root, options)` writes what the server needs into `options.cache` and is called again
-    after each change of the tree, for its settings and limits.
+    `launch(installed, root, options)` writes what the server needs into `options.cache`. It is called again
+    when its `configuration` changed: new settings are sent, a new environment needs a restart.
     """
 
     family: str
@@ -127,8 +127,10 @@ class Driver:
     guards: tuple[Guard, ...]
     prepare: Callable[[Options], None] | None = None
     """Called once before each start, not on changes: what has to be cleared."""
+    configuration: tuple[bytes, ...] = ()
+    """Names of files that `launch` reads: when one of them changes, in any folder, it is called again."""
     opens_files: bool = False
-    """Answers are only right when every source file is opened (`didOpen`), with `language_id` each."""
+    """Every source file has to be opened (`didOpen`), for right answers or for fast ones."""
     restart_on_change: bool = False
     """It has to be started anew, `options.cache` emptied, when its sources changed."""
     reports_status: bool = False

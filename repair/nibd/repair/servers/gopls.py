@@ -2,7 +2,11 @@
 
 Both are the caller's: PATH names one folder, made here, that holds `go` alone, so that there is no git, no
 compiler and no gopackagesdriver to be found. Modules come from the vendor folder or from a module cache;
-nothing is fetched, and a `toolchain` line in go.mod does not bring another Go.
+nothing is fetched (`go_modules` has what happens where some are absent), and a `toolchain` line in go.mod
+does not bring another Go.
+
+Every file is opened: of the packages that have no open file gopls keeps no types, and checks them again for
+each question (10 a second instead of thousands).
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nibd.repair.servers.driver import Driver, Guard, Installed, Launch, Missing, Options, Search
+from nibd.repair.servers.go_modules import Modules, loadable
 from nibd.repair.servers.programs import candidates, find_server, first_line, output_of, private_home
 
 INSTALL = "go install golang.org/x/tools/gopls@latest"
@@ -29,13 +34,13 @@ def find(search: Search) -> Installed | Missing:
 def launch(installed: Installed, root: Path, options: Options) -> Launch:
     tools = options.cache / "bin"
     _link(tools / "go", installed.tools["go"])
-    modules = options.go_modules or options.cache / "go-modules"
+    module_cache = options.go_modules or options.cache / "go-modules"
     vendored = (root / "vendor" / "modules.txt").is_file()
     env = private_home(options.cache) | {
         "PATH": f"{tools}:/usr/bin:/bin" if options.trusted else str(tools),
         "GOPATH": str(options.cache / "go"),
         "GOCACHE": str(options.cache / "go-build"),
-        "GOMODCACHE": str(modules),
+        "GOMODCACHE": str(module_cache),
         "GOFLAGS": ("-mod=vendor" if vendored else "-mod=readonly") + " -buildvcs=false",
         "GOPROXY": "off",
         "GOSUMDB": "off",
@@ -46,9 +51,14 @@ def launch(installed: Installed, root: Path, options: Options) -> Launch:
         "GOPACKAGESDRIVER": "off",
         "CGO_ENABLED": "1" if options.trusted else "0",
     }
+    modules = Modules()
+    if not vendored and not (root / "go.work").is_file():
+        modules = loadable(installed.tools["go"], root, options.cache / "go-mod", env)
+    if modules.modfile is not None:
+        env["GOFLAGS"] += f" '-modfile={modules.modfile}'"
     settings = {"symbolScope": "workspace", "vulncheck": "Off", "verboseOutput": False}
     argv = (str(installed.program), "serve")
-    return Launch(argv, env, settings, {"gopls": settings}, _limits(root, options))
+    return Launch(argv, env, settings, {"gopls": settings}, _limits(root, options, modules))
 
 
 def _link(link: Path, target: Path) -> None:
@@ -59,12 +69,13 @@ def _link(link: Path, target: Path) -> None:
     link.symlink_to(target)
 
 
-def _limits(root: Path, options: Options) -> tuple[str, ...]:
+def _limits(root: Path, options: Options, modules: Modules) -> tuple[str, ...]:
     limits = []
     if not any((root / name).is_file() for name in ("go.mod", "go.work")):
         limits.append("no go.mod or go.work at the top of the repository")
-    if options.go_modules is None and not (root / "vendor").is_dir():
-        limits.append("no module cache and no vendor folder: imports of other modules lead nowhere")
+    if modules.left_out:
+        names = ", ".join(modules.left_out)
+        limits.append(f"modules that are not on this machine: {names} (go mod download)")
     return (*limits, *(() if options.trusted else ("cgo is off",)))
 
 
@@ -84,6 +95,8 @@ DRIVER = Driver(
         Guard("a gopackagesdriver in the tree or on PATH", "GOPACKAGESDRIVER=off"),
         Guard("go.mod rewritten while it is read", "-mod=readonly or -mod=vendor"),
     ),
-    nothing_found=("no identifier found", "no object found", "cannot find"),
+    configuration=(b"go.mod", b"go.sum", b"go.work", b"modules.txt"),
+    opens_files=True,
+    nothing_found=("no identifier found", "no object found", "failed to resolve import"),
     language_ids={b".go": "go"},
 )

@@ -154,6 +154,7 @@ DRIVER = Driver(
         Guard("rust-analyzer.toml: commands to run", "cargo knows metadata only; each such setting is off"),
         Guard("fetching crates", "CARGO_NET_OFFLINE=true"),
     ),
+    configuration=(b"Cargo.toml",),
     reports_status=True,
     language_ids={b".rs": "rust"},
 )

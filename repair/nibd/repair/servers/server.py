@@ -75,7 +75,8 @@ class LanguageServer:
         self._process = process
         self._client = ClientSide(root, launch.settings)
         self._connection = Connection(process, self._client)
-        self._relaunch = relaunch
+        self._launch, self._relaunch = launch, relaunch
+        self._outdated = False
         self._uris = Uris(root)
         self._versions: dict[RepoPath, int] = {}
         self._probes: tuple[Request, ...] = ()
@@ -136,8 +137,11 @@ class LanguageServer:
         return self._process.memory_bytes()
 
     def must_restart(self) -> bool:
-        """Whether it is dead or holds twice its fresh memory (and more than the floor)."""
-        if not self.is_alive:
+        """Whether it is dead, was started for other configuration, or holds twice its fresh memory.
+
+        To be asked after each `changed` and now and then: memory below the floor never counts.
+        """
+        if self._outdated or not self.is_alive:
             return True
         allowed = max(RESTART_FACTOR * (self.fresh_memory or 0), RESTART_FLOOR_BYTES)
         return self.fresh_memory is not None and self.memory_bytes() >= allowed
@@ -161,7 +165,10 @@ class LanguageServer:
     def changed(
         self, added: Iterable[RepoPath], modified: Iterable[RepoPath], deleted: Iterable[RepoPath]
     ) -> None:
-        """Tell of everything that changed on disk, of whatever language; a rename is a delete and an add."""
+        """Tell of everything that changed on disk, of whatever language; a rename is a delete and an add.
+
+        Configuration among it may have made the server outdated: ask `must_restart`.
+        """
         groups = ((_DELETED, tuple(deleted)), (_CHANGED, tuple(modified)), (_CREATED, tuple(added)))
         for kind, paths in groups:
             if self.driver.opens_files:
@@ -170,7 +177,9 @@ class LanguageServer:
         events = [{"uri": self._uris.of(path), "type": kind} for kind, paths in groups for path in paths]
         if events:
             self._connection.notify("workspace/didChangeWatchedFiles", {"changes": events})
-        self._configure()
+        names = {path.rpartition(b"/")[2] for _, paths in groups for path in paths}
+        if not names.isdisjoint(self.driver.configuration):
+            self._configure()
         self._connection.drain()
         self._changed_at = time.monotonic()
 
@@ -252,6 +261,7 @@ class LanguageServer:
     def _configure(self) -> None:
         launch = self._relaunch()
         self.limits = launch.limits
+        self._outdated = (launch.argv, launch.env) != (self._launch.argv, self._launch.env)
         if launch.settings != self._client.settings:
             self._client.settings = launch.settings
             self._connection.notify("workspace/didChangeConfiguration", {"settings": launch.settings})

@@ -103,6 +103,7 @@ DRIVER = Driver(
         Guard("typingsInstaller, which runs npm", "disableAutomaticTypeAcquisition, no npm on PATH"),
         Guard("a TypeScript in the repository's node_modules", "programs of the repository are passed over"),
     ),
+    configuration=(b"package.json",),
     opens_files=True,
     settle_wait_s=0.3,
     language_ids=_IDS,
