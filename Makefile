@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: setup run test lint types imports unit bench bench-relations clean
+.PHONY: setup run test lint types imports servers unit bench bench-relations clean
 
 setup: $(VENV)/.ready
 
@@ -33,8 +33,13 @@ types: setup
 imports: setup
 	$(BIN)/lint-imports
 
-unit: setup
-	$(BIN)/pytest -n auto -q
+# Language servers that pip has not: brought where they are missing, as far as this machine can.
+servers: setup
+	tests/servers.sh $(NIBD_TEST_SERVERS)
+
+# The last lines name what was skipped, and why.
+unit: servers
+	$(BIN)/pytest -n auto -q -rs
 
 test: lint types imports unit
 
