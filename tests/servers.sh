@@ -4,7 +4,7 @@
 # What can't be had is said at the end and is no failure: its tests are skipped, and say so.
 #
 # TypeScript comes by npm. gopls with Go, and rust-analyzer, come from Debian's next release, unpacked, where
-# this is Debian 12 with apt; elsewhere gopls by `go install` and rust-analyzer by `rustup component add`.
+# this is Debian 12 with apt; elsewhere gopls by `go install`. A toolchain of rustup's is left as it is.
 # About 1 GB, from ten seconds to two minutes. What is there already is kept.
 set -uo pipefail
 folder=$(realpath -m "${1:?usage: tests/servers.sh FOLDER}")
@@ -17,9 +17,6 @@ typescript() {
 }
 
 gopls_by_go() { GOBIN=$folder/bin go install golang.org/x/tools/gopls@v0.16.2; }
-rust_analyzer_by_rustup() {
-    rustup component add rust-analyzer rust-src && ln -sf "$(rustup which rust-analyzer)" "$folder/bin/"
-}
 
 from_debian() {
     [[ $(. /etc/os-release && echo "$ID$VERSION_ID") == debian12 ]] || return 1
@@ -32,7 +29,9 @@ from_debian() {
         -o "Dir::State::lists=$apt/lists" -o "Dir::Cache::archives=$apt/archives" -o APT::Sandbox::User=root)
     apt-get "${options[@]}" update &&
         (cd "$apt/debs" && apt-get "${options[@]}" download \
-            gopls golang-1.24-go golang-1.24-src rust-analyzer rust-src libc6 libgcc-s1 libstdc++6 zlib1g) &&
+            gopls golang-1.24-go golang-1.24-src \
+            rust-analyzer libstd-rust-1.85 rust-src libllvm19 libc6 libgcc-s1 gcc-14-base libstdc++6 libtinfo6 \
+            libedit2 libbsd0 libmd0 libffi8 libxml2 libicu76 liblzma5 libz3-4 libgmp10 libzstd1 zlib1g) &&
         for deb in "$apt"/debs/*.deb; do dpkg -x "$deb" "$root" || return 1; done
     local status=$?
     rm -rf "$apt"
@@ -59,8 +58,7 @@ typescript || echo "tests/servers.sh: TypeScript 7 can't be had (npm)" >&2
 if ! works gopls version || ! works go version || ! works rust-analyzer; then
     from_debian
     works gopls version || gopls_by_go
-    works rust-analyzer || rust_analyzer_by_rustup
 fi
 works gopls version && works go version || echo "tests/servers.sh: gopls can't be had" >&2
-works rust-analyzer || echo "tests/servers.sh: rust-analyzer can't be had" >&2
+works rust-analyzer || echo "tests/servers.sh: no rust-analyzer: rustup component add rust-analyzer rust-src" >&2
 exit 0
