@@ -7,7 +7,8 @@ their order in the own text; all others have to be asked.
 What others may notice of the change:
 
 - a target is *lost* when the line that it stands on, or one that shares its name in that unit, changed;
-- a name is *turned* when something visible from outside the unit begins or ceases to be called so;
+- a name is *turned* when something visible from outside the unit begins or ceases to be called so, or is
+  imported from elsewhere and so leads elsewhere who imports it from here;
 - a symbol's *surface* changed when its header did, or what its body gives back: then whoever refers to it
   may refer to other things through it.
 """
@@ -27,6 +28,17 @@ _GIVES_BACK = re.compile(r"\b(return|yield|await|throw|raise)\b|=>")
 _BINDS_ANY = re.compile(r"import\s*\*|import\s+\.|export\s*\*|::\s*\*|#\s*include|using\s+namespace")
 _BINDING = frozenset({RelationKind.DEFINITION, RelationKind.WRITE, RelationKind.IMPORT})
 _FILE_KEY: Key = ("", 0)
+_EXPORTS = "__all__"
+_QUOTED = re.compile(r"""["'](\w+)["']""")
+_FROM_QUOTES = (re.compile(r"""\bfrom\s*["']([^"']+)["']"""), False)
+_SOURCE = {
+    "python": (re.compile(r"^\s*(?:from\s+(\S+)\s+import|import)\b"), True),
+    "javascript": _FROM_QUOTES,
+    "typescript": _FROM_QUOTES,
+    "tsx": _FROM_QUOTES,
+    "rust": (re.compile(r"^\s*(?:pub\b.*?\s)?(?:use\s+([\w:]*)::|use\b|mod\b|extern\b)"), True),
+}
+"""How an import says from where it takes what it names; whether that stands before the names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +76,7 @@ def compare(old: SourceFile | None, new: SourceFile | None) -> FileChange:
     if old is None or new is None:
         only = old or new
         assert only is not None
-        names = {name for _, name in _visible(only)} | {_stem(only.path)}
+        names = {name for _, name, _ in _visible(only)} | {_stem(only.path)}
         keys = frozenset(only.keys)
         return FileChange(old, new, {}, frozenset(names), frozenset(names), keys, keys)
     changed = {
@@ -74,7 +86,7 @@ def compare(old: SourceFile | None, new: SourceFile | None) -> FileChange:
         old,
         new,
         _kept(old, new, changed),
-        frozenset(name for _, name in _visible(old) ^ _visible(new)),
+        frozenset(name for _, name, _ in _visible(old) ^ _visible(new)),
         _rebound(old, new),
         frozenset(key for key in changed if _surface(old, key) != _surface(new, key)),
         frozenset(changed),
@@ -99,15 +111,42 @@ def _form(file: SourceFile, index: int) -> tuple[str, RelationKind]:
     return (site.name, site.kind)
 
 
-def _visible(file: SourceFile) -> set[tuple[Key, str]]:
-    """Names that can be referred to from outside the unit that holds them, with that unit."""
-    found = {(_FILE_KEY, unit.name) for unit in file.units if unit.name}
+def _visible(file: SourceFile) -> set[tuple[Key, str, str]]:
+    """Names that can be referred to from outside the unit that holds them, with that unit.
+
+    What is imported comes with where it comes from.
+    """
+    found = {(_FILE_KEY, unit.name, "") for unit in file.units if unit.name}
+    found.update((_FILE_KEY, name, _EXPORTS) for name in _exported(file))
+    sources = _sources(file)
     for site in file.sites:
         if site.kind is RelationKind.WRITE or (
             site.kind in _BINDING and file.units[site.unit].level is not Level.CALLABLE
         ):
-            found.add((file.keys[site.unit], site.name))
+            source = sources[file.line_of(site)] if site.kind is RelationKind.IMPORT else ""
+            found.add((file.keys[site.unit], site.name, source))
     return found
+
+
+def _exported(file: SourceFile) -> list[str]:
+    """The words in quotes of a module that lists what a star takes from it."""
+    text = file.own_texts.get(_FILE_KEY, "")
+    return _QUOTED.findall(text) if _EXPORTS in text else []
+
+
+def _sources(file: SourceFile) -> list[str]:
+    """By line, from where an import on it takes what it names."""
+    pattern, before = _SOURCE.get(file.language, (None, False))
+    lines = _lines(file)
+    if pattern is None:
+        return [""] * len(lines)
+    found, source = [], ""
+    for line in lines if before else reversed(lines):
+        match = pattern.search(line)
+        if match:
+            source = match[1] or ""
+        found.append(source)
+    return found if before else found[::-1]
 
 
 def _surface(file: SourceFile, key: Key) -> list[str] | None:

@@ -1,0 +1,201 @@
+"""What a new version of a file keeps of the old one's relations, and what others notice: no server needed."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nibd.repair.extract import extract
+from nibd.repair.relations.change import FileChange, compare
+from nibd.repair.relations.source_file import SourceFile
+from nibd.stores.relation_types import Target
+from nibd.stores.types import BlobId, RepoPath, Skip
+
+LIB = """import os
+
+
+class Shape:
+    size = 1
+
+    def area(self):
+        note = os.name
+        return self.size
+
+
+def make():
+    shape = Shape()
+    return shape
+"""
+
+
+def source(text: str, path: str = "lib.py", language: str = "python") -> SourceFile:
+    data = text.encode()
+    facts = extract(data, language)
+    assert not isinstance(facts, Skip)
+    blob = BlobId(hashlib.sha1(data, usedforsecurity=False).hexdigest())
+    return SourceFile(RepoPath(path.encode()), blob, language, data, tuple(facts.units))
+
+
+def change(old: str, new: str, path: str = "lib.py", language: str = "python") -> FileChange:
+    return compare(source(old, path, language), source(new, path, language))
+
+
+def edit(old: str, new: str) -> FileChange:
+    """Of `LIB`, where `old` stands once."""
+    assert LIB.count(old) == 1
+    return change(LIB, LIB.replace(old, new))
+
+
+def asked(found: FileChange) -> str:
+    """The names of the sites of the new version that are not kept."""
+    assert found.new is not None
+    sites = found.new.sites
+    return " ".join(site.name for index, site in enumerate(sites) if index not in found.kept)
+
+
+def test_what_did_not_change_is_kept_wherever_it_moved() -> None:
+    same = change(LIB, LIB)
+    assert same.kept == {index: index for index in range(len(source(LIB).sites))}
+    assert (same.turned, same.rebound, same.resurfaced, same.changed_keys) == (frozenset(),) * 4
+
+    moved = edit("import os\n", "import os\n\n\n# é🙂\n")
+    assert asked(moved) == "os"
+    assert edit("    note = os.name\n", "    note = os.name\n    print(note)\n").kept.items() >= {(0, 0)}
+    assert asked(edit("note = os.name", "note = os.sep")) == "area self note os sep self size"
+
+
+def test_what_is_visible_and_begins_or_ceases_to_be_called_so_is_turned() -> None:
+    assert edit("def make", "def build").turned == {"make", "build"}
+    assert edit("size = 1", "size = 1\n    kind = 2").turned == {"kind"}
+    assert edit("        note = os.name\n", "        self.note = os.name\n").turned == {"note"}
+    assert edit("shape = Shape()", "form = Shape()").turned == set()
+    assert edit("import os", "import os, sys").turned == {"sys"}
+
+
+@pytest.mark.parametrize(
+    ("path", "language", "old", "new", "turned"),
+    [
+        (
+            "p.py",
+            "python",
+            "from one import run, go\n",
+            "from two import run, go\n",
+            {"one", "two", "run", "go"},
+        ),
+        (
+            "p.py",
+            "python",
+            "from one import (\n    run,\n)\n",
+            "from one import (\n    run,\n    go,\n)\n",
+            {"go"},
+        ),
+        ("p.py", "python", "import os\nimport a\n", "import os\nimport b\n", {"a", "b"}),
+        ("p.py", "python", '__all__ = ["a"]\n', '__all__ = [\n    "a",\n    "b",\n]\n', {"b"}),
+        ("p.py", "python", 'names = ["a"]\n', 'names = ["a", "b"]\n', set()),
+        ("p.ts", "typescript", 'export { run } from "./one";\n', 'export { run } from "./two";\n', {"run"}),
+        (
+            "p.ts",
+            "typescript",
+            'import {\n  run,\n} from "./one";\nimport { go } from "./go";\n',
+            'import {\n  run,\n} from "./two";\nimport { go } from "./go";\n',
+            {"run"},
+        ),
+        (
+            "p.rs",
+            "rust",
+            "pub use one::run;\nuse std::io;\nmod a;\n",
+            "pub use two::run;\nuse std::io;\nmod a;\n",
+            {"one", "two", "run"},
+        ),
+    ],
+)
+def test_a_name_that_is_imported_from_elsewhere_is_turned(
+    path: str, language: str, old: str, new: str, turned: set[str]
+) -> None:
+    assert change(old, new, path, language).turned == turned
+
+
+def test_names_on_changed_lines_may_mean_something_else_in_the_file() -> None:
+    assert edit("shape = Shape()", "shape = Shape() or None").rebound == frozenset({"shape"})
+    assert edit("return self.size", "return self.size * 2").rebound == frozenset()
+    assert edit("import os", "import os, sys").rebound == frozenset({"os", "sys"})
+    assert edit("import os", "from os import *").rebound is None
+
+
+def test_a_symbol_has_another_surface_by_its_header_or_by_what_it_gives_back() -> None:
+    assert edit("note = os.name", "note = os.sep").resurfaced == frozenset()
+    assert edit("return shape", "return shape or None").resurfaced == {("make", 0)}
+    assert edit("def make()", "def make(kind=0)").resurfaced == {("make", 0)}
+    assert edit("size = 1", "size = 2").resurfaced == {("Shape", 0)}
+    assert edit("def make", "def build").resurfaced == {("make", 0), ("build", 0)}
+
+
+def test_a_target_is_lost_when_its_line_changed() -> None:
+    lib = RepoPath(b"lib.py")
+    make = Target("", lib, "make", 0, "make", 0)
+    size = Target("", lib, "Shape", 0, "size", 0)
+    whole = Target("", lib, "", 0, "", 0)
+
+    assert not edit("shape = Shape()", "shape = Shape() or None").loses(make)
+    assert edit("def make()", "def make(kind=0)").loses(make)
+    assert edit("def make", "def build").loses(make)
+    assert edit("size = 1", "size: int = 1").loses(size)
+    assert not edit("size = 1", "kind = 2\n    size = 1").loses(size)
+    assert not edit("import os", "import sys").loses(whole)
+
+
+def test_a_file_that_comes_or_goes_keeps_nothing_and_turns_all_that_it_shows() -> None:
+    lib = source(LIB, "shapes/__init__.py")
+    for found in (compare(None, lib), compare(lib, None)):
+        assert found.kept == {}
+        assert found.turned == {"shapes", "os", "Shape", "size", "area", "make"}
+        assert found.loses(Target("", lib.path, "make", 0, "make", 0))
+
+
+def test_units_of_one_name_are_told_apart_by_their_order() -> None:
+    one = "def f(x: int): ...\n\n\ndef f(x: str): ...\n"
+    found = change(one, "def f(x: int): ...\n\n\ndef f(x: bytes): ...\n")
+    assert asked(found) == "f x bytes"
+    assert found.changed_keys == {("f", 1)}
+
+
+def test_broken_code_beside_a_unit_does_not_mix_up_its_sites() -> None:
+    found = change(LIB, LIB.replace("import os\n", 'import os\n"""\n'))
+    assert found.old is not None
+    assert found.new is not None
+    for now, before in found.kept.items():
+        assert found.new.sites[now].name == found.old.sites[before].name
+
+
+LINES = st.sampled_from(
+    [
+        "def f(a):", "    return a", "class C:", "    def f(self):", "        self.x = f(1)", "    x = 1",
+        "x = f(x)", "import os", "from os import path", "@f", "", "# é🙂", '"""', "if x:", "    f(a) ; g(b)",
+        "async def g():", "        await f(x)", "\tx = 2", "def f(a): return (", ")", "\r", "\x0cx = 3",
+    ]
+)  # fmt: skip
+TEXTS = st.lists(LINES, max_size=14)
+
+
+@settings(max_examples=150, deadline=None)
+@given(TEXTS, TEXTS, TEXTS, TEXTS)
+def test_a_kept_site_has_the_same_name_and_the_same_text_around_it(
+    head: list[str], cut: list[str], put: list[str], tail: list[str]
+) -> None:
+    old, new = ("\n".join([*head, *middle, *tail]) for middle in (cut, put))
+    found = change(old, new)
+    assert found.old is not None
+    assert found.new is not None
+    assert len(set(found.kept.values())) == len(found.kept)
+    for now, before in found.kept.items():
+        one, two = found.new.sites[now], found.old.sites[before]
+        assert (one.name, one.kind) == (two.name, two.kind)
+        key = found.new.keys[one.unit]
+        assert found.old.keys[two.unit] == key
+        assert found.new.own_texts[key] == found.old.own_texts[key]
+        assert found.new.lines_with(key, one.name) == found.old.lines_with(key, two.name)
+    if old == new:
+        assert len(found.kept) == len(found.new.sites)

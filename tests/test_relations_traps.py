@@ -1,0 +1,256 @@
+"""Transitions of Python code that are easy to get wrong: the relations after them, and what was asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from relations_world import Scenario, play
+
+LIB = """def greet(name):
+    text = polite(name)
+    return text
+
+
+def polite(name):
+    return name.title()
+
+
+VERSION = greet("one")
+"""
+APP = """from lib import greet
+
+
+def use():
+    return greet("é🙂"), greet("b")
+"""
+CLASSES = """class A:
+    def run(self):
+        pass
+
+
+class B:
+    def run(self):
+        pass
+"""
+MAKE_A = CLASSES + "\n\ndef make() -> A:\n    return A()\n"
+MAKE_B = CLASSES + "\n\ndef make() -> B:\n    return B()\n"
+OVERLOADS = """from typing import overload
+
+
+@overload
+def f(x: int) -> int: ...
+
+
+@overload
+def f(x: str) -> str: ...
+
+
+def f(x):
+    return x
+"""
+VERSIONED = """import sys
+
+if sys.version_info >= (3, 8):
+    def f():
+        return 1
+else:
+    def f():
+        return 2
+"""
+
+TRAPS = [
+    Scenario(
+        "a trailing comment asks the sites of its unit alone",
+        {"lib.py": LIB, "app.py": APP},
+        {"lib.py": LIB.replace("polite(name)\n    return", "polite(name)  # softly\n    return")},
+        asks={"lib.py": "greet name text polite name text"},
+        refers={("app.py", "greet", 2): ["lib.py:greet:greet"]},
+    ),
+    Scenario(
+        "a line more in a body moves what follows, which is not asked",
+        {"lib.py": LIB, "app.py": APP},
+        {"lib.py": LIB.replace("    text =", "    print(name)\n    text =")},
+        asks={"lib.py": "greet name print name text polite name text"},
+    ),
+    Scenario(
+        "a line less in a body",
+        {"lib.py": LIB.replace("    text =", "    print(name)\n    text ="), "app.py": APP},
+        {"lib.py": LIB},
+        asks={"lib.py": "greet name text polite name text"},
+    ),
+    Scenario(
+        "imports on top move every site of a module",
+        {"lib.py": LIB, "app.py": APP},
+        {"lib.py": "import os\nimport sys\n\n\n" + LIB},
+        asks={"lib.py": "os sys VERSION greet"},
+        refers={("app.py", "greet", 1): ["lib.py:greet:greet"]},
+    ),
+    Scenario(
+        "an edited callee keeps its callers",
+        {"lib.py": LIB, "app.py": APP},
+        {"lib.py": LIB.replace("text = polite(name)", "text = str(polite(name)) + 'é'")},
+        asks={"lib.py": "greet name text str polite name text"},
+    ),
+    Scenario(
+        "a new function that is used from two other files",
+        {"lib.py": LIB, "app.py": APP, "b.py": "import lib\n"},
+        {
+            "lib.py": LIB + "\n\ndef fresh():\n    return 1\n",
+            "app.py": "from lib import fresh\n" + APP + "\n\ndef more():\n    return fresh()\n",
+            "b.py": "import lib\n\nlib.fresh()\n",
+        },
+        asks={
+            "app.py": "lib fresh lib greet greet greet more fresh",
+            "b.py": "lib lib fresh",
+            "lib.py": "VERSION greet fresh",
+        },
+        refers={("app.py", "fresh", 1): ["lib.py:fresh:fresh"], ("b.py", "fresh", 0): ["lib.py:fresh:fresh"]},
+    ),
+    Scenario(
+        "a new export resolves an import that was dangling",
+        {"lib.py": LIB, "app.py": "from lib import later\n\n\ndef use():\n    later()\n"},
+        {"lib.py": LIB + "\n\ndef later():\n    pass\n"},
+        asks={"app.py": "later later", "lib.py": "VERSION greet later"},
+        refers={("app.py", "later", 1): ["lib.py:later:later"]},
+    ),
+    Scenario(
+        "a method that is renamed in one of two classes that have it",
+        {
+            "lib.py": CLASSES,
+            "app.py": "from lib import A, B\n\n\ndef use():\n    A().run()\n    B().run()\n",
+        },
+        {"lib.py": CLASSES.replace("run", "go", 1)},
+        asks={"app.py": "use A run B run", "lib.py": "go self run self"},
+        refers={("app.py", "run", 0): [], ("app.py", "run", 1): ["lib.py:B.run:run"]},
+    ),
+    Scenario(
+        "one overload more",
+        {
+            "lib.py": OVERLOADS,
+            "app.py": "from lib import f\n\nf(1)\n",
+        },
+        {
+            "lib.py": OVERLOADS.replace(
+                "\n\ndef f(x):", "\n\n@overload\ndef f(x: bytes) -> bytes: ...\n\n\ndef f(x):"
+            )
+        },
+        asks={"app.py": "lib f f", "lib.py": "typing overload f x f x overload f x bytes bytes f x x"},
+    ),
+    Scenario(
+        "shadowed by a new local",
+        {"lib.py": LIB, "app.py": APP},
+        {"app.py": APP.replace("    return", "    greet = print\n    return")},
+        asks={"app.py": "greet use greet print greet greet"},
+        refers={("app.py", "greet", 2): ["app.py:use:greet", "stdlib::print"]},
+    ),
+    Scenario(
+        "shadowed by a new parameter",
+        {"lib.py": LIB, "app.py": APP},
+        {"app.py": APP.replace("use()", "use(greet)")},
+        asks={"app.py": "greet use greet greet greet"},
+        refers={("app.py", "greet", 2): ["app.py:use:greet"]},
+    ),
+    Scenario(
+        "shadowed by a new import",
+        {"lib.py": LIB, "other.py": "def greet():\n    pass\n", "app.py": APP},
+        {"app.py": APP.replace("\n\n\n", "\nfrom other import greet\n\n\n")},
+        asks={"app.py": "lib greet other greet greet greet", "lib.py": "greet greet", "other.py": "greet"},
+        refers={("app.py", "greet", 2): ["lib.py:greet:greet", "other.py:greet:greet"]},
+    ),
+    Scenario(
+        "a global that a function begins to declare",
+        {"app.py": "x = 1\n\n\ndef use():\n    x = 2\n    return x\n"},
+        {"app.py": "x = 1\n\n\ndef use():\n    global x\n    x = 2\n    return x\n"},
+        asks={"app.py": "use x x x"},
+    ),
+    Scenario(
+        "a re-export by a star, of what __all__ says",
+        {
+            "pkg/__init__.py": "from pkg.inner import *\n",
+            "pkg/inner.py": '__all__ = ["a"]\n\n\ndef a():\n    pass\n\n\ndef b():\n    pass\n',
+            "app.py": "from pkg import a, b\n\na()\nb()\n",
+        },
+        {"pkg/inner.py": '__all__ = ["a", "b"]\n\n\ndef a():\n    pass\n\n\ndef b():\n    pass\n'},
+        asks={"app.py": "b b", "pkg/inner.py": "__all__ b"},
+    ),
+    Scenario(
+        "a re-export that leads elsewhere",
+        {
+            "pkg/__init__.py": "from pkg.one import run\n",
+            "pkg/one.py": "def run():\n    pass\n",
+            "pkg/two.py": "def run():\n    pass\n",
+            "app.py": "from pkg import run\n\n\ndef use():\n    run()\n",
+        },
+        {"pkg/__init__.py": "from pkg.two import run\n"},
+        asks={
+            "app.py": "pkg run run",
+            "pkg/__init__.py": "pkg two run",
+            "pkg/one.py": "run",
+            "pkg/two.py": "run",
+        },
+        refers={("app.py", "run", 1): ["pkg/two.py:run:run"]},
+    ),
+    Scenario(
+        "a changed return type, and what a third file calls on it",
+        {
+            "lib.py": MAKE_A,
+            "app.py": "from lib import make\n\n\ndef use():\n    x = make()\n    x.run()\n",
+        },
+        {"lib.py": MAKE_B},
+        asks={"app.py": "lib make use x make x run", "lib.py": "make B B"},
+        refers={("app.py", "run", 0): ["lib.py:B.run:run"]},
+    ),
+    Scenario(
+        "a changed return type that a module between keeps: repair alone does not reach so far",
+        {
+            "lib.py": MAKE_A,
+            "mid.py": "from lib import make\n\nmade = make()\n",
+            "app.py": "from mid import made\n\n\ndef use():\n    made.run()\n",
+        },
+        {"lib.py": MAKE_B},
+        asks={"lib.py": "make B B", "mid.py": "lib make made make"},
+        left=1,
+        refers={("app.py", "run", 0): ["lib.py:B.run:run"]},
+    ),
+    Scenario(
+        "code under a condition that changes",
+        {
+            "lib.py": VERSIONED,
+            "app.py": "from lib import f\n\nf()\n",
+        },
+        {"lib.py": VERSIONED.replace(">=", "<")},
+        asks={"lib.py": "sys sys version_info"},
+    ),
+    Scenario(
+        "a rename of case alone",
+        {"Util.py": "def f():\n    pass\n", "app.py": "from util import f\n\nf()\n"},
+        {"Util.py": None, "util.py": "def f():\n    pass\n"},
+        asks={"app.py": "util f f", "util.py": "f"},
+        refers={("app.py", "f", 1): ["util.py:f:f"]},
+    ),
+    Scenario(
+        "a package that hides a module",
+        {"lib.py": "def f():\n    pass\n", "app.py": "import lib\n\nlib.f()\n"},
+        {"lib/__init__.py": "def f():\n    pass\n"},
+        asks={"app.py": "lib lib f", "lib.py": "f", "lib/__init__.py": "f"},
+        refers={("app.py", "f", 0): ["lib/__init__.py:f:f"]},
+    ),
+    Scenario(
+        "an attribute that a base class begins to have",
+        {
+            "lib.py": "class Base:\n    pass\n",
+            "mid.py": "from lib import Base\n\n\nclass Sub(Base):\n    pass\n",
+            "app.py": "from mid import Sub\n\n\ndef use(sub: Sub):\n    return sub.size\n",
+        },
+        {"lib.py": "class Base:\n    def __init__(self):\n        self.size = 1\n"},
+        asks={"app.py": "size", "lib.py": "Base __init__ self self size", "mid.py": "lib Base Sub Base"},
+        refers={("app.py", "size", 0): ["lib.py:Base.__init__:self"]},
+    ),
+]
+
+
+@pytest.mark.parametrize("scenario", TRAPS, ids=str)
+def test_a_transition_ends_at_what_a_fresh_server_says(scenario: Scenario, tmp_path: Path) -> None:
+    play(scenario, tmp_path)
