@@ -20,7 +20,6 @@ from __future__ import annotations
 import sys
 import time
 import traceback
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -152,7 +151,7 @@ def _built(chain: Chain, warm: Side, snapshot: Snapshot, commit: str) -> tuple[B
     record = warm.relate(snapshot)
     seconds = time.perf_counter() - started
     counts = record.counts
-    memory = warm.server(snapshot.tree).memory_bytes()
+    memory = warm.server.memory_bytes()
     built = Built(
         chain.name, chain.family, commit, counts["files"], counts["sites"], counts["unknown"], seconds, memory
     )
@@ -226,7 +225,7 @@ class _Walk:
             self.second.kept = list(self.warm.kept)
 
     def _repaired(self, case: Case, sample: Sample) -> tuple[Snapshot, ViewRecord]:
-        starts, before = self.warm.starts, self.warm.requests(self.warm.kept[0].tree)
+        starts, before = self.warm.starts, self.warm.sent()
         started = time.perf_counter()
         snapshot = self.views.publish(case.child)
         sample.publish_s = time.perf_counter() - started
@@ -240,18 +239,18 @@ class _Walk:
         rules = {key: int(count) for key, count in record.work.items() if key.startswith("asked_")}
         sample.asked = {key.removeprefix("asked_"): count for key, count in rules.items()}
         sample.cut = int(record.work["cut"])
-        self._count("repair", sample, self.warm, snapshot, Counter() if sample.started else before)
+        sample.requests["repair"] = self.warm.sent().since(before)
         return snapshot, record
 
     def _by_file(self, snapshot: Snapshot, sample: Sample) -> Records | None:
         second = self.second
         if second is None:
             return None
-        starts, before = second.starts, second.requests(second.kept[0].tree)
+        before = second.sent()
         started = time.perf_counter()
         resolved = second.by_file(snapshot)
         sample.by_file_s = time.perf_counter() - started
-        self._count("by_file", sample, second, snapshot, Counter() if second.starts > starts else before)
+        sample.requests["by_file"] = second.sent().since(before)
         return {file.path: file for _, file in second.store.packed(resolved.records)}
 
     def _cold(self, parent: Snapshot, snapshot: Snapshot, sample: Sample) -> None:
@@ -270,25 +269,20 @@ class _Walk:
             seconds = time.perf_counter() - started
             if sample is not None:
                 sample.rebuild_s = seconds
-                self._count("rebuild", sample, fresh, snapshot, Counter())
+                sample.requests["rebuild"] = dict(fresh.sent().counts)
             return fresh.records(record)
 
     def _verified(self, related: Snapshot, sample: Sample) -> Records:
-        before = self.warm.requests(related.tree)
+        before = self.warm.sent()
         started = time.perf_counter()
         record, verified = self.warm.verify(related)
         sample.verify_s = time.perf_counter() - started
         sample.verify_asked, sample.unanswered = verified.asked, verified.unanswered
         sample.verify_changed = len(verified.differences)
-        self._count("verify", sample, self.warm, related, before)
-        sample.memory_bytes = self.warm.server(related.tree).memory_bytes()
+        sample.requests["verify"] = self.warm.sent().since(before)
+        sample.memory_bytes = self.warm.server.memory_bytes()
         self.warm.kept[0] = related.with_relations(self.chain.family, record)
         return self.warm.records(record)
-
-    def _count(
-        self, what: str, sample: Sample, whose: Side, snapshot: Snapshot, before: Counter[str]
-    ) -> None:
-        sample.requests[what] = dict(whose.requests(snapshot.tree) - before)
 
 
 def _say(sample: Sample) -> None:

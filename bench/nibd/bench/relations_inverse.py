@@ -198,7 +198,7 @@ def _opened(views: Published, warm: Side, related: Snapshot) -> _Opened:
         return sources.get(path, found.blob, found.language) if found else None
 
     view = FamilyView(CachedRelations(warm.store), record.resolution, _tree_files(version, source))
-    return _Opened(view, warm.server(related.tree), source, warm.store.resolution(record.resolution))
+    return _Opened(view, warm.server, source, warm.store.resolution(record.resolution))
 
 
 def _tree_files(

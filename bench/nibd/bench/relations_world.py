@@ -24,9 +24,11 @@ from nibd.bench.world import BenchError
 from nibd.repair.git import GitSource, open_source
 from nibd.repair.policy import EXTRACTOR, Policy
 from nibd.repair.private_tree import PrivateTree
-from nibd.repair.progress import Progress
+from nibd.repair.progress import Progress, Reporter
 from nibd.repair.relations.relating import Relating
 from nibd.repair.relations.repair import RelationRepair, Resolved
+from nibd.repair.relations.repair import Side as RepairSide
+from nibd.repair.relations.resolve import Resolver
 from nibd.repair.relations.source_file import SourceFiles
 from nibd.repair.relations.verify import Verified
 from nibd.repair.relations.workspace import Workspace
@@ -97,6 +99,14 @@ def _clone(repository: Path, target: Path) -> None:
 
 @dataclass(slots=True)
 class _Relating(Relating):
+    asked: LanguageServer | None = None
+    """The server that was asked last. Looking for it would start one where one has to be replaced."""
+
+    def _resolver(self, family: str, side: RepairSide, report: Reporter) -> Resolver:
+        resolver = Relating._resolver(self, family, side, report)  # slots leave no plain super()
+        self.asked = resolver.server
+        return resolver
+
     def by_file(self, snapshot: Snapshot, family: str, base: Snapshot) -> Resolved:
         """The coarser path: whole files are asked where `relate` asks sites."""
         side, profile = self._side(snapshot), self.profile(family)
@@ -111,6 +121,18 @@ class _Relating(Relating):
             by_file=True,
         )
         return repair.run(self._base(family, profile, [base], side), side)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """How many requests a server has been sent, by method."""
+
+    server: LanguageServer | None
+    counts: Counter[str]
+
+    def since(self, before: Sent) -> dict[str, int]:
+        """A server that was started since then has been sent nothing before."""
+        return dict(self.counts - (before.counts if self.server is before.server else Counter()))
 
 
 @dataclass(slots=True)
@@ -159,17 +181,16 @@ class Side:
         assert record.resolution is not None, "it is ready"
         return {file.path: file for _, file in self.store.packed(self.store.resolution(record.resolution))}
 
-    def server(self, tree: TreeId) -> LanguageServer:
-        """The one that runs, at `tree`."""
-        self.hold(tree)
-        return self.relating.workspace.server(self.family, tree, lambda: ([], []))
+    @property
+    def server(self) -> LanguageServer:
+        """The one that was asked last."""
+        assert self.relating.asked is not None, "relations were made or verified"
+        return self.relating.asked
 
-    def requests(self, tree: TreeId) -> Counter[str]:
-        """How many the running server has been sent so far, by method."""
-        return Counter(self.server(tree).requests)
-
-    def end_servers(self) -> None:
-        self.relating.workspace.end(self.family)
+    def sent(self) -> Sent:
+        """What that one has been sent so far."""
+        server = self.relating.asked
+        return Sent(server, Counter(server.requests if server else {}))
 
 
 _KEPT = 3
