@@ -11,7 +11,7 @@ from pathlib import Path
 
 from nibd.repair.git import GitSource, MissingObject, TreeEntry
 from nibd.repair.private_tree import LOCK_FILES, Dependencies, ModuleCaches, find_dependencies, stamp
-from nibd.repair.progress import Reporter
+from nibd.repair.progress import Progress, Reporter
 from nibd.repair.relations.configuration import is_configuration, what_counts
 from nibd.repair.relations.families import FAMILIES, families_of
 from nibd.repair.relations.repair import Base, RelationRepair, Resolved, Side, Totals
@@ -20,7 +20,7 @@ from nibd.repair.relations.source_file import SourceFile, SourceFiles
 from nibd.repair.relations.verify import Verification, Verified
 from nibd.repair.relations.workspace import ServerMissing, Workspace
 from nibd.repair.servers.errors import ServerFailed
-from nibd.repair.servers.server import Request
+from nibd.repair.servers.server import LanguageServer, Request
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.relations import RecordId, RelationStore
 from nibd.stores.snapshot import Coverage, Snapshot, ViewRecord, resolution_artifact
@@ -219,12 +219,31 @@ class Relating:
         """Of the family's server, at `side`'s tree and settled."""
         self.workspace.move(side.tree, report)
         server = self.workspace.server(family, side.tree, lambda: self._questions(family, side.listing))
+        if self.workspace.is_cold(family):
+            self._unpack(family, server, side.listing, report)
         return Resolver(
             server,
             lambda path: self._file(side.listing, path),
             self.externals,
             self.workspace.is_uncommitted,
         )
+
+    def _unpack(self, family: str, server: LanguageServer, listing: Bitmap, report: Reporter) -> None:
+        """Ask the server about each name once, one at a time: that leads to every file of its library that
+        anything here refers to. The answers don't matter."""
+        names: set[str] = set()
+        paths = [file.path for file in self._files(family, listing)]
+        for done, path in enumerate(paths, 1):
+            source = self._file(listing, path)
+            if source is not None:
+                first = {site.name: site for site in reversed(source.sites) if site.name not in names}
+                names.update(first)
+                server.definitions(
+                    ((path, *source.positions.to_lsp(s.start_byte, server.encoding)) for s in first.values()),
+                    window=1,
+                )
+            report(Progress(f"{family} library", done, len(paths)))
+        self.workspace.unpacked(family)
 
     def _read(self, tree: TreeId, path: RepoPath) -> bytes | None:
         entry = self.source.entry(tree, path)

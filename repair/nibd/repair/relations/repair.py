@@ -140,9 +140,10 @@ class RelationRepair:
         before = {path: file for path, (_, file) in old.items()}
         plan = Planner(self.store, base.records, changes, before).plan()
         resolver = self.resolver(target)
-        made, totals, bits = [], base.totals, base.records
+        made: list[RecordId] = []
+        totals, bits = base.totals, base.records
         for drafts in self._batches(plan, changes, old, self._paths(staged)):
-            files = self._answered(drafts, resolver, twice=first)
+            files = self._answered(drafts, resolver)
             if first and not made:
                 _require_answers(files, resolver)
             if first:
@@ -238,19 +239,6 @@ class RelationRepair:
             every = range(len(file.sites)) if self.by_file else sorted(asked.why)
             yield Draft(file, {i: each.targets for i, each in enumerate(record.relations)}, tuple(every))
 
-    def _answered(self, drafts: list[Draft], resolver: Resolver, twice: bool) -> list[FileRelations]:
-        """`twice`: what seems to refer to nothing is asked again, as a server that has just started may
-        be about to unpack its library (one of 24,000 answers of ty's)."""
+    def _answered(self, drafts: list[Draft], resolver: Resolver) -> list[FileRelations]:
         answers = resolver.ask([Question(draft.file, draft.asked) for draft in drafts])
-        if twice:
-            empty = [[i for i, found in enumerate(answer) if found == ()] for answer in answers]
-            again = resolver.ask(
-                [
-                    Question(draft.file, [draft.asked[i] for i in indexes])
-                    for draft, indexes in zip(drafts, empty, strict=True)
-                ]
-            )
-            for answer, indexes, found in zip(answers, empty, again, strict=True):
-                for index, targets in zip(indexes, found, strict=True):
-                    answer[index] = targets
         return [draft.answered(answer) for draft, answer in zip(drafts, answers, strict=True)]

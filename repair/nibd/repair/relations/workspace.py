@@ -10,6 +10,7 @@ Nothing here knows what answers are for.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -25,6 +26,10 @@ from nibd.repair.servers.server import LanguageServer, Request
 from nibd.stores.types import RepoPath, TreeId
 
 COMPILE_COMMANDS = RepoPath(b"compile_commands.json")
+UNPACKING = frozenset({"python"})
+"""Families whose server writes its library to disk as it is asked for. While two requests wait for one file
+of it, one of them may get an answer that lacks a target (ty: 1 of 24,395)."""
+UNPACKED = "nibd-unpacked"
 SETTLE_S = 300.0
 """A first start on a large repository takes minutes with some servers."""
 
@@ -94,11 +99,13 @@ class Workspace:
         if self._placed != wanted:
             self.tree.place(wanted)
             self._placed = wanted
+        # A server that looked for a folder in vain looks there again only when it is told of the folder.
+        added = [*_new_folders(self.tree.root, moved.added), *moved.added]
         for family, running in list(self._running.items()):
             if self._must_end(family, running, moved):
                 self.end(family)
             elif len(moved):
-                running.server.changed(moved.added, moved.modified, moved.deleted)
+                running.server.changed(added, moved.modified, moved.deleted)
                 running.settled, running.moves = False, running.moves + 1
 
     def server(self, family: str, tree: TreeId, questions: Questions) -> LanguageServer:
@@ -147,6 +154,13 @@ class Workspace:
         """Whether the running server has seen no other tree."""
         running = self._running.get(family)
         return running is not None and running.moves == 0
+
+    def is_cold(self, family: str) -> bool:
+        """Whether the running server has not unpacked its own library yet (`unpacked` says that it has)."""
+        return family in UNPACKING and not (self._cache / family / UNPACKED).exists()
+
+    def unpacked(self, family: str) -> None:
+        (self._cache / family / UNPACKED).touch()
 
     def end(self, family: str) -> None:
         running = self._running.pop(family, None)
@@ -200,3 +214,22 @@ class Workspace:
             driver.restart_on_change
             and any(driver.owns(path) or is_configuration(family, path) for path in touched)
         )
+
+
+def _new_folders(root: Path, added: Iterable[RepoPath]) -> list[RepoPath]:
+    """Those that hold nothing but added files, outer ones first."""
+    new: set[bytes] = set(added)
+    folders = {folder for path in new for folder in _above(path)}
+    found = []
+    for folder in sorted(folders, key=lambda each: (-each.count(b"/"), each)):
+        inside = (root / os.fsdecode(folder)).iterdir()
+        if all(folder + b"/" + os.fsencode(entry.name) in new for entry in inside):
+            new.add(folder)
+            found.append(RepoPath(folder))
+    return found[::-1]
+
+
+def _above(path: bytes) -> Iterable[bytes]:
+    while b"/" in path:
+        path = path.rpartition(b"/")[0]
+        yield path
