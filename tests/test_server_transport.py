@@ -48,7 +48,7 @@ def test_answers_are_in_order_whatever_order_they_come_in(connect: Connect) -> N
             kept.clear()
         """
     )
-    assert connection.ask_many("echo", range(64), window=8) == list(range(64))
+    assert connection.ask_many("echo", range(64), window=16) == list(range(64))
 
 
 def test_nothing_is_asked_when_there_is_nothing_to_ask(connect: Connect) -> None:
@@ -60,20 +60,14 @@ def test_nothing_is_asked_when_there_is_nothing_to_ask(connect: Connect) -> None
 def test_no_more_than_a_window_is_open_at_once(connect: Connect) -> None:
     connection = connect(
         """
-        if message["method"] == "most":
-            reply(state["most"])
-        else:
-            kept = state.setdefault("kept", [])
-            kept.append(message["id"])
-            state["most"] = max(state.get("most", 0), len(kept))
-            if len(kept) == 10 or message["params"] == 99:
-                for each in kept:
-                    say({"id": each, "result": None})
-                kept.clear()
+        if message["method"] == "each":
+            state["open"] = state.get("open", 0) + 1
+        elif message["method"] == "count":
+            reply(state["open"])
         """
     )
-    assert connection.ask_many("each", range(100), window=10) == [None] * 100
-    assert connection.ask("most") == 10
+    connection.ask_many("each", range(100), window=10, timeout_s=0.1)
+    assert connection.ask("count") == 10
 
 
 def test_a_missing_result_and_null_are_answers_an_error_is_not(connect: Connect) -> None:
@@ -91,11 +85,13 @@ def test_a_missing_result_and_null_are_answers_an_error_is_not(connect: Connect)
 
 def test_silence_makes_the_open_ones_and_the_rest_unknown(connect: Connect) -> None:
     connection = connect('message["params"] < 3 and reply("known")')
-    answers = connection.ask_many("x", range(20), window=4, timeout_s=0.2)
+    connection.ask("is it up?", 0)
+    answers = connection.ask_many("x", range(20), window=4, timeout_s=1.0)
     assert answers[:3] == ["known"] * 3
-    assert [answer.reason for answer in answers[3:]] == ["no answer in 0.2 s"] * 4 + [
-        "not asked, since the server had stopped answering"
-    ] * 13
+    reasons = [answer.reason for answer in answers[3:]]
+    open_ones = reasons.count("no answer in 1 s")
+    assert open_ones in (3, 4)  # the third answer may come before or after the window was filled again
+    assert reasons[open_ones:] == ["not asked, since the server had stopped answering"] * (17 - open_ones)
 
 
 def test_what_was_given_up_is_cancelled_and_its_late_answer_dropped(connect: Connect) -> None:
@@ -115,8 +111,9 @@ def test_what_was_given_up_is_cancelled_and_its_late_answer_dropped(connect: Con
 
 
 def test_patience_is_for_silence_not_for_the_whole(connect: Connect) -> None:
-    connection = connect('import time; time.sleep(0.03); reply("slow but steady")')
-    assert connection.ask_many("x", range(20), timeout_s=0.4) == ["slow but steady"] * 20
+    connection = connect('import time; time.sleep(0.1); reply("slow but steady")')
+    connection.ask("is it up?")
+    assert connection.ask_many("x", range(20), timeout_s=1.9) == ["slow but steady"] * 20
 
 
 def test_the_servers_own_requests_are_answered(connect: Connect) -> None:
