@@ -52,6 +52,8 @@ class FileChange:
     new: SourceFile | None
     kept: dict[int, int] = field(default_factory=dict)
     turned: frozenset[str] = frozenset()
+    joined: frozenset[str] = frozenset()
+    """Names that one more unit has: what was not found by such a name may be found now."""
     rebound: frozenset[str] | None = frozenset()
     """Names that are bound on lines that changed: they may mean something else in the file. `None`: all."""
     resurfaced: frozenset[Key] = frozenset()
@@ -78,15 +80,17 @@ def compare(old: SourceFile | None, new: SourceFile | None) -> FileChange:
         assert only is not None
         names = {name for _, name, _ in _visible(only)} | {_stem(only.path)}
         keys = frozenset(only.keys)
-        return FileChange(old, new, {}, frozenset(names), frozenset(names), keys, keys)
+        return FileChange(old, new, {}, frozenset(names), frozenset(), frozenset(names), keys, keys)
     changed = {
         key for key in {**old.own_texts, **new.own_texts} if old.own_texts.get(key) != new.own_texts.get(key)
     }
+    turned = frozenset(name for _, name, _ in _visible(old) ^ _visible(new))
     return FileChange(
         old,
         new,
         _kept(old, new, changed),
-        frozenset(name for _, name, _ in _visible(old) ^ _visible(new)),
+        turned,
+        frozenset(new.units[new.ordinals[key]].name for key in new.ordinals.keys() - old.ordinals) - turned,
         _rebound(old, new),
         frozenset(key for key in changed if _surface(old, key) != _surface(new, key)),
         frozenset(changed),
@@ -114,9 +118,13 @@ def _form(file: SourceFile, index: int) -> tuple[str, RelationKind]:
 def _visible(file: SourceFile) -> set[tuple[Key, str, str]]:
     """Names that can be referred to from outside the unit that holds them, with that unit.
 
-    What is imported comes with where it comes from.
+    What is imported comes with where it comes from; of units that share a qualified name, each counts.
     """
-    found = {(_FILE_KEY, unit.name, "") for unit in file.units if unit.name}
+    found = {
+        (_FILE_KEY, unit.name, str(key[1]))
+        for key, unit in zip(file.keys, file.units, strict=True)
+        if unit.name
+    }
     found.update((_FILE_KEY, name, _EXPORTS) for name in _exported(file))
     sources = _sources(file)
     for site in file.sites:

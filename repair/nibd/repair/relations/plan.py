@@ -4,19 +4,20 @@ Each rule answers why a relation that was right at the old tree may be wrong at 
 
 lost      its target stood on a line that changed, or is gone
 turned    its site carries a name that began or ceased to be visible somewhere
+joined    it was not found, and its site carries a name that one more unit has
 surface   it stands in a unit that refers to a symbol whose surface changed: what that symbol is, or gives
-          back, decides what other names there mean
+          back, decides what other names there mean; or in a file that imports from one whose stars changed
 module    it stands in a file that imports by a name under which a file came or went
 unknown   a server did not answer before
 
-The rules are for speed, not for proof: verification asks everything. The last two rules but one can reach
+The rules are for speed, not for proof: verification asks everything. The surface and module rules can reach
 far, so together they are cut at `MAX_REACH` sites, nearest first; verification does the rest.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from nibd.repair.relations.change import FileChange
@@ -61,7 +62,10 @@ class Plan:
 
 
 class Planner:
-    """`base` holds the records of the old tree; `old` gives those of changed files."""
+    """`base` holds the records of the old tree; `old` gives those of changed files.
+
+    Unless it `is_complete`, some sites of `base` are unknown.
+    """
 
     def __init__(
         self,
@@ -69,13 +73,16 @@ class Planner:
         base: Bitmap,
         changes: Mapping[RepoPath, FileChange],
         old: Mapping[RepoPath, FileRelations],
+        is_complete: bool = True,
     ) -> None:
         self._store = store
         self._base = base
         self._changes = changes
         self._old = old
+        self._is_complete = is_complete
         self._elsewhere: dict[RepoPath, Asked] = {}
         self._turned = frozenset[str]().union(*(change.turned for change in changes.values()))
+        self._joined = frozenset[str]().union(*(change.joined for change in changes.values()))
         self._modules = frozenset[str]().union(
             *(change.turned for change in changes.values() if change.old is None or change.new is None)
         )
@@ -83,9 +90,12 @@ class Planner:
     def plan(self) -> Plan:
         within = {path: self._within(change) for path, change in self._changes.items() if change.new}
         reach: dict[RepoPath, set[int]] = {}
+        for record in self._records(() if self._is_complete else self._base):
+            if record.unknown:
+                self._asked(record).add(_unknown(record), "unknown")
         for record in self._records(self._mentioning()):
             self._by_target(record, reach)
-        for record in self._records(self._store.naming(self._turned, self._base)):
+        for record in self._records(self._store.naming(self._turned | self._joined, self._base)):
             self._by_name(record, reach)
         return Plan(self._elsewhere, within, self._extend(reach))
 
@@ -96,7 +106,7 @@ class Planner:
                 found.update(self._store.mentioning_symbol(path, *key, self._base))
         return found
 
-    def _records(self, ids: Iterable[RecordId]) -> Iterable[FileRelations]:
+    def _records(self, ids: Iterable[int]) -> Iterable[FileRelations]:
         for _, record in self._store.records(sorted(ids)):
             if record.path not in self._changes:
                 yield record
@@ -113,14 +123,20 @@ class Planner:
 
     def _by_name(self, record: FileRelations, reach: dict[RepoPath, set[int]]) -> None:
         named = [i for i, relation in enumerate(record.relations) if relation.site.name in self._turned]
-        self._asked(record).add(named, "turned")
+        joined = [i for i, relation in enumerate(record.relations) if self._is_joined(relation)]
+        if named or joined:
+            self._asked(record).add(named, "turned")
+            self._asked(record).add(joined, "joined")
         if any(
             relation.site.kind is RelationKind.IMPORT and relation.site.name in self._modules
             for relation in (record.relations[i] for i in named)
         ):
             reach.setdefault(record.path, set()).update(range(len(record.relations)))
 
-    def _reached(self, relations: Iterable[Relation]) -> tuple[list[int], set[int]]:
+    def _is_joined(self, relation: Relation) -> bool:
+        return relation.targets == () and relation.site.name in self._joined
+
+    def _reached(self, relations: Collection[Relation]) -> tuple[list[int], set[int]]:
         """Sites whose targets are lost or unknown; units in which a changed surface is referred to."""
         lost, units = [], set()
         for index, relation in enumerate(relations):
@@ -135,6 +151,8 @@ class Planner:
                     lost.append(index)
                 if (target.qualified, target.ordinal) in change.resurfaced:
                     units.add(relation.site.unit)
+                elif change.rebound is None and not (target.qualified or target.name):  # as a module
+                    units.update(each.site.unit for each in relations)
         return lost, units
 
     def _within(self, change: FileChange) -> dict[int, str]:
@@ -155,6 +173,8 @@ class Planner:
                 why.setdefault(index, "line")
             elif site.name in self._turned:
                 why.setdefault(index, "turned")
+            elif self._is_joined(kept[index]):
+                why.setdefault(index, "joined")
             elif site.unit in units:
                 why.setdefault(index, "surface")
         return why
@@ -172,6 +192,10 @@ class Planner:
 
     def _asked(self, record: FileRelations) -> Asked:
         return self._elsewhere.setdefault(record.path, Asked(record))
+
+
+def _unknown(record: FileRelations) -> list[int]:
+    return [i for i, relation in enumerate(record.relations) if relation.targets is None]
 
 
 def kept_relations(change: FileChange, old: FileRelations | None, new: SourceFile) -> dict[int, Relation]:

@@ -138,7 +138,7 @@ class RelationRepair:
         old = self._old(base.records, {*come, *gone})
         changes = self._changes(gone, come)
         before = {path: file for path, (_, file) in old.items()}
-        plan = Planner(self.store, base.records, changes, before).plan()
+        plan = Planner(self.store, base.records, changes, before, base.totals.unknown == 0).plan()
         resolver = self.resolver(target)
         made: list[RecordId] = []
         totals, bits = base.totals, base.records
