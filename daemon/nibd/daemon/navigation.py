@@ -87,7 +87,7 @@ class Navigation:
         self._publish = publish
         self._children: dict[RepositoryId, Supervisor] = {}
         self._working: dict[RepositoryId, _Work] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Future[None]] = set()
         self._results: dict[CheckoutId, tuple[TreeId, JsonObject]] = {}
         self._not_before: dict[RepositoryId, float] = {}
         self._seen: dict[CheckoutId, _Seen] = {}
@@ -106,7 +106,11 @@ class Navigation:
         `again`: also try what failed, or had no server, when it was tried last.
         """
         tree = published.snapshot.tree
-        if self.absent or self.has_result(checkout.id, tree):
+        if self.absent:
+            return
+        if self.has_result(checkout.id, tree):
+            # Again: what came while the one before it was being published was not wanted then.
+            self._publish(checkout)
             return
         seen = self._seen.get(checkout.id)
         known = seen if seen and seen.tree == tree else None
@@ -220,7 +224,12 @@ class Navigation:
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Future[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception():
+            self._log.error("task_failed", exc_info=task.exception())
 
     def _child(self, repository: RepositoryId) -> Supervisor:
         child = self._children.get(repository)

@@ -135,7 +135,8 @@ class DaemonSettings:
     """[daemon]"""
 
     compare_interval_s: int = field(
-        default=60, metadata=_rule("How often HEAD, and what is installed, is looked at without a hint.", (1, 86_400))
+        default=60,
+        metadata=_rule("How often HEAD, and what is installed, is looked at without a hint.", (1, 86_400)),
     )
     debounce_ms: int = field(default=25, metadata=_rule("Hints within this time are one.", (1, 10_000)))
     keep_snapshots: int = field(

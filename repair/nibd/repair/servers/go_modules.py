@@ -42,7 +42,8 @@ def loadable(go: Path, root: Path, folder: Path, env: Mapping[str, str]) -> Modu
 
 def _loads(go: Path, root: Path, env: Mapping[str, str], modfile: Path | None) -> bool:
     option = [f"-modfile={modfile}"] if modfile else []
-    return _go(go, root, env, ["list", *option, "-m", "all"]) is not None
+    # Not `list -m all`: that asks for the versions' dates, which a cache that was filled by building lacks.
+    return _go(go, root, env, ["mod", "graph", *option]) is not None
 
 
 def _required(go: Path, root: Path, env: Mapping[str, str]) -> list[tuple[str, str]]:
