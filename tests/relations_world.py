@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 from unittest.mock import patch
@@ -46,7 +46,7 @@ from nibd.stores.relations import RelationStore
 from nibd.stores.repository import RepositoryFolder, RepositoryStores
 from nibd.stores.snapshot import Snapshot, ViewRecord
 from nibd.stores.structure import StructureStore
-from nibd.stores.types import Assurance, CheckoutId, CommitId, ProfileId, RepoPath
+from nibd.stores.types import CheckoutId, CommitId, ProfileId, RepoPath
 
 MAIN = CheckoutId("main")
 Files = Mapping[str, str | None]
@@ -211,49 +211,6 @@ class World:
     def _target(self, commit: str | None) -> Target:
         chosen = CommitId(commit or self.repo.head())
         return Target(MAIN, chosen, self._transition.source.tree_of(chosen))
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """A transition, and the work that it takes.
-
-    `asks` names the sites that the server is asked about, by path in the order of the text. `left` of the
-    relations are not what a rebuild says when they are published as repaired: so many verification finds.
-    `refers` has what some sites refer to afterwards: by `path name nth`, as `World.targets` says it.
-    """
-
-    name: str
-    before: Files
-    edits: Files
-    asks: Mapping[str, str]
-    left: int = 0
-    refers: Mapping[tuple[str, str, int], list[str]] = field(default_factory=dict)
-    family: str = "python"
-
-    def __str__(self) -> str:
-        return self.name
-
-
-def play(scenario: Scenario, folder: Path) -> None:
-    """Make the transition, compare its relations and its work, verify, and compare again."""
-    with World(folder, scenario.family, scenario.before) as world:
-        first = world.relate()
-        assert first.record.assurance is Assurance.EXACT, first.record
-        world.commit(scenario.edits)
-        made = world.relate()
-        repaired = world.contents()
-        assert made.record.assurance is Assurance.REPAIRED, made.record
-        _, verified = world.verify()
-        with world.rebuilt() as fresh:
-            expected = fresh.contents()
-        wrong = compared(world.contents(), expected)
-        assert wrong == [], wrong
-        left = compared(repaired, expected)
-        assert len(left) == len(verified.differences) == scenario.left, (left, verified.differences)
-        assert made.asked == scenario.asks, made.asked
-        assert made.record.work["asked"] == made.sites_asked
-        for (path, name, nth), targets in scenario.refers.items():
-            assert world.targets(path, name, nth) == targets, world.targets(path, name, nth)
 
 
 class Watch:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from nibd.stores.types import Assurance
-from relations_world import Files, Scenario, World, compared, play
+from relations_scenarios import Scenario, play
+from relations_world import Files, World, compared
 
 GO_LIB = """package app
 

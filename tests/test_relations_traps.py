@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from relations_world import Scenario, play
+from relations_scenarios import Scenario, play
 
 LIB = """def greet(name):
     text = polite(name)
@@ -247,6 +247,42 @@ TRAPS = [
         {"lib.py": "class Base:\n    def __init__(self):\n        self.size = 1\n"},
         asks={"app.py": "size", "lib.py": "Base __init__ self self size", "mid.py": "lib Base Sub Base"},
         refers={("app.py", "size", 0): ["lib.py:Base.__init__:self"]},
+    ),
+    Scenario(
+        "a class more resolves what was called on it, by a name that another has too",
+        {
+            "lib.py": "class A:\n    def run(self):\n        pass\n",
+            "app.py": "from lib import A, B\n\n\ndef use():\n    A().run()\n    B().run()\n",
+        },
+        {"lib.py": CLASSES},
+        asks={"app.py": "B B run", "lib.py": "run self B run self"},
+        refers={("app.py", "run", 1): ["lib.py:B.run:run"]},
+    ),
+    Scenario(
+        "a second function of a name",
+        {"lib.py": "def f():\n    pass\n", "app.py": "from lib import f\n\nf()\n"},
+        {"lib.py": "def f():\n    pass\n\n\nif f():\n    def f():\n        return 1\n"},
+        asks={"app.py": "f f", "lib.py": "f f f"},
+        refers={("app.py", "f", 1): ["lib.py:f:f", "lib.py:f:f"]},
+    ),
+    Scenario(
+        "a star between that leads elsewhere",
+        {
+            "one.py": "def f():\n    pass\n",
+            "two.py": "def f():\n    pass\n",
+            "mid.py": "from one import *\n",
+            "app.py": "from mid import f\n\nf()\n",
+        },
+        {"mid.py": "from two import *\n"},
+        asks={"app.py": "mid f f", "mid.py": "two"},
+        refers={("app.py", "f", 1): ["two.py:f:f"]},
+    ),
+    Scenario(
+        "a package that was imported before it was there",
+        {"app.py": "from pkg.sub import f\nimport pkg\n\nf()\n"},
+        {"pkg/__init__.py": "", "pkg/sub/__init__.py": "from .deep import f\n", "pkg/sub/deep.py": "f = 1\n"},
+        asks={"app.py": "pkg sub f pkg f", "pkg/sub/__init__.py": "deep f", "pkg/sub/deep.py": "f"},
+        refers={("app.py", "f", 1): ["pkg/sub/deep.py::f"]},
     ),
 ]
 
