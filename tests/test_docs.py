@@ -12,6 +12,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from enum import Enum
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -287,7 +288,7 @@ def test_each_dependency_has_its_reason() -> None:
     extras = {name: each for name, each in project["optional-dependencies"].items() if name != "all"}
     page = (DECISIONS / "0001-dependencies.md").read_text()
 
-    for dependency in [*project["dependencies"], *sum(extras.values(), [])]:
+    for dependency in [*project["dependencies"], *chain.from_iterable(extras.values())]:
         name = re.split(r"[<>=\[ ]", dependency)[0]
         assert re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", page), f"{name} is not explained"
 

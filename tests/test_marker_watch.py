@@ -91,7 +91,8 @@ def test_a_refusal_is_told_and_another_try_may_succeed(tmp_path: Path) -> None:
         seen = Seen()
         watch = MarkerWatch(folder, seen.changed, seen.refusals.append)
         watch.watch()
-        assert len(seen.refusals) == 1 and str(folder) in seen.refusals[0]
+        (refusal,) = seen.refusals
+        assert str(folder) in refusal
         folder.unlink()
         folder.mkdir()
         watch.watch()
