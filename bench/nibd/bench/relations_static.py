@@ -50,7 +50,7 @@ class _Took:
 
 def measure(chain: Chain, servers: Sequence[Path], count: int, report: Report) -> None:
     commit = chain.cases[-1].child if chain.cases else "HEAD"
-    with world(dense=False) as where:
+    with world(dense=False, relations=True) as where:
         where.environment["PATH"] = os.pathsep.join([*map(str, servers), where.environment["PATH"]])
         with session(where, "clone", chain.repository, commit) as built:
             spots = evenly_spread(_spots(built, _related(built, chain.family)), count)

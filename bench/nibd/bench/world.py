@@ -33,6 +33,8 @@ GIT_CONFIG = """[user]
 SETTINGS = """[dense]
 enabled = {dense}
 idle_seconds = 86400
+[relations]
+enabled = {relations}
 [index]
 workers = {workers}
 """
@@ -119,8 +121,8 @@ class World:
 
 
 @contextmanager
-def world(dense: bool = True, workers: int = 0) -> Iterator[World]:
-    """Temporary folders, removed at the end. `dense` off leaves the processor to the other views;
+def world(dense: bool = True, workers: int = 0, relations: bool = False) -> Iterator[World]:
+    """Temporary folders, removed at the end. `dense` and `relations` off leave the processor to the others;
     `workers` parse (0: as many as there are processors)."""
     root = Path(tempfile.mkdtemp(prefix="nibd-bench-"))
     folders = {variable: str(root / folder) for variable, folder in XDG_FOLDERS.items()}
@@ -133,7 +135,7 @@ def world(dense: bool = True, workers: int = 0) -> Iterator[World]:
         (root / "gitconfig").write_text(GIT_CONFIG)
         (root / "config" / "nibd").mkdir(parents=True)
         (root / "config" / "nibd" / "config.toml").write_text(
-            SETTINGS.format(dense=str(dense).lower(), workers=workers)
+            SETTINGS.format(dense=str(dense).lower(), relations=str(relations).lower(), workers=workers)
         )
         yield World(root, environment)
     finally:

@@ -11,7 +11,8 @@ module    it stands in a file that imports by a name under which a file came or 
 unknown   a server did not answer before
 
 The rules are for speed, not for proof: verification asks everything. The surface and module rules can reach
-far, so together they are cut at `MAX_REACH` sites, nearest first; verification does the rest.
+far, and so can a turned name of sites that were found; together they are cut at `MAX_REACH` sites, files
+with few of them first, and verification does the rest.
 """
 
 from __future__ import annotations
@@ -27,8 +28,11 @@ from nibd.stores.relation_types import FileRelations, Relation, RelationKind
 from nibd.stores.relations import RecordId, RelationStore
 from nibd.stores.types import RepoPath
 
-MAX_REACH = 20_000
-"""Sites: some four seconds of a server."""
+MAX_REACH = 5_000
+"""Sites: about a second of a server."""
+
+Reach = dict[RepoPath, dict[int, str]]
+"""What wide rules want: sites of files by index, each with its rule."""
 
 
 @dataclass(slots=True)
@@ -89,7 +93,7 @@ class Planner:
 
     def plan(self) -> Plan:
         within = {path: self._within(change) for path, change in self._changes.items() if change.new}
-        reach: dict[RepoPath, set[int]] = {}
+        reach: Reach = {}
         for record in self._records(() if self._is_complete else self._base):
             if record.unknown:
                 self._asked(record).add(_unknown(record), "unknown")
@@ -111,27 +115,33 @@ class Planner:
             if record.path not in self._changes:
                 yield record
 
-    def _by_target(self, record: FileRelations, reach: dict[RepoPath, set[int]]) -> None:
+    def _by_target(self, record: FileRelations, reach: Reach) -> None:
         lost, units = self._reached(record.relations)
         if lost:
             self._asked(record).add(lost, "lost")
         if units:
             self._asked(record)
-            reach.setdefault(record.path, set()).update(
-                i for i, relation in enumerate(record.relations) if relation.site.unit in units
+            wide = reach.setdefault(record.path, {})
+            wide.update(
+                (i, "surface") for i, relation in enumerate(record.relations) if relation.site.unit in units
             )
 
-    def _by_name(self, record: FileRelations, reach: dict[RepoPath, set[int]]) -> None:
+    def _by_name(self, record: FileRelations, reach: Reach) -> None:
         named = [i for i, relation in enumerate(record.relations) if relation.site.name in self._turned]
         joined = [i for i, relation in enumerate(record.relations) if self._is_joined(relation)]
-        if named or joined:
-            self._asked(record).add(named, "turned")
-            self._asked(record).add(joined, "joined")
+        if not named and not joined:
+            return
+        wide = reach.setdefault(record.path, {})
+        for index in named:
+            if record.relations[index].targets:
+                wide.setdefault(index, "turned")
+        self._asked(record).add((i for i in named if not record.relations[i].targets), "turned")
+        self._asked(record).add(joined, "joined")
         if any(
             relation.site.kind is RelationKind.IMPORT and relation.site.name in self._modules
             for relation in (record.relations[i] for i in named)
         ):
-            reach.setdefault(record.path, set()).update(range(len(record.relations)))
+            wide.update(dict.fromkeys(range(len(record.relations)), "module"))
 
     def _is_joined(self, relation: Relation) -> bool:
         return relation.targets == () and relation.site.name in self._joined
@@ -179,15 +189,16 @@ class Planner:
                 why.setdefault(index, "surface")
         return why
 
-    def _extend(self, reach: Mapping[RepoPath, set[int]]) -> int:
+    def _extend(self, reach: Reach) -> int:
         """Add the sites of wide rules, files with few first; how many were too many."""
         room, cut = MAX_REACH, 0
-        for path, indexes in sorted(reach.items(), key=lambda entry: (len(entry[1]), entry[0])):
-            if len(indexes) <= room:
-                room -= len(indexes)
-                self._elsewhere[path].add(sorted(indexes), "surface")
+        for path, wide in sorted(reach.items(), key=lambda entry: (len(entry[1]), entry[0])):
+            if len(wide) <= room:
+                room -= len(wide)
+                for index, rule in sorted(wide.items()):
+                    self._elsewhere[path].add([index], rule)
             else:
-                cut += len(indexes)
+                cut += len(wide)
         return cut
 
     def _asked(self, record: FileRelations) -> Asked:

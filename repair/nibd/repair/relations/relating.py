@@ -110,6 +110,7 @@ class Relating:
         resolver = self._resolver(family, side, report)
         verification = Verification(self.store, self.sources, resolver, report)
         verified = verification.run(records, [RecordId(record) for record in records])
+        self.workspace.was_asked_everything(family)
         resolution = self.store.add_resolution(
             family, snapshot.tree, ProfileId(before.profile), verified.records
         )
@@ -163,6 +164,8 @@ class Relating:
             report,
         )
         resolved = repair.run(base, side)
+        if base is None:
+            self.workspace.was_asked_everything(family)
         fresh = base is None and self.workspace.is_fresh(family)
         record = _record(profile, resolved, Assurance.EXACT if fresh else Assurance.REPAIRED)
         dropped = sum(len(each.dropped) for each in used)

@@ -26,6 +26,7 @@ _WORD = re.compile(rb"\w+")
 _MAX_EXTERNAL_BYTES = 4 * 1024 * 1024
 _CACHE_BYTES = 32 * 1024 * 1024
 _MAX_KNOWN = 200_000
+_QUOTES = (b'"', b"'", b"`")
 
 Targets = tuple[Target, ...] | None
 
@@ -141,6 +142,7 @@ class Resolver:
         if _is_module(location):
             return Target("", path, "", 0, "", 0)
         at = file.positions.to_byte(location.start_line, location.start_character, self.server.encoding)
+        at += file.content[at : at + 1] in _QUOTES  # a package's name may be that of its path
         return Target("", path, *file.symbols.at(at))
 
 

@@ -50,6 +50,7 @@ class _Running:
     server: LanguageServer
     started_with: tuple[str, str]
     settled: bool = False
+    asked_everything: bool = False
     moves: int = 0
     """How often the tree moved under it. None: what it says is what a fresh server says."""
 
@@ -154,6 +155,16 @@ class Workspace:
         """Whether the running server has seen no other tree."""
         running = self._running.get(family)
         return running is not None and running.moves == 0
+
+    def was_asked_everything(self, family: str) -> None:
+        """Take the memory that the running server holds now as that of a fresh one, the first time.
+
+        Answering everything once is what fills it: many hold twice what they held when they had settled.
+        """
+        running = self._running.get(family)
+        if running is not None and not running.asked_everything:
+            running.server.note_fresh_memory()
+            running.asked_everything = True
 
     def is_cold(self, family: str) -> bool:
         """Whether the running server has not unpacked its own library yet (`unpacked` says that it has)."""
