@@ -92,6 +92,7 @@ def test_what_is_visible_and_begins_or_ceases_to_be_called_so_is_turned() -> Non
             "from one import (\n    run,\n    go,\n)\n",
             {"go"},
         ),
+        ("p.py", "python", "from p.a import x\n", "from p.a import x\nfrom p.b import y\n", {"b", "y"}),
         ("p.py", "python", "import os\nimport a\n", "import os\nimport b\n", {"a", "b"}),
         ("p.py", "python", '__all__ = ["a"]\n', '__all__ = [\n    "a",\n    "b",\n]\n', {"b"}),
         ("p.py", "python", 'names = ["a"]\n', 'names = ["a", "b"]\n', set()),

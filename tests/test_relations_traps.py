@@ -185,7 +185,7 @@ TRAPS = [
         },
         {"pkg/__init__.py": "from pkg.two import run\n"},
         asks={
-            "app.py": "pkg run run",
+            "app.py": "run run",
             "pkg/__init__.py": "pkg two run",
             "pkg/one.py": "run",
             "pkg/two.py": "run",

@@ -29,6 +29,7 @@ _BINDS_ANY = re.compile(r"import\s*\*|import\s+\.|export\s*\*|::\s*\*|#\s*includ
 _BINDING = frozenset({RelationKind.DEFINITION, RelationKind.WRITE, RelationKind.IMPORT})
 _FILE_KEY: Key = ("", 0)
 _EXPORTS = "__all__"
+_NO_WORD = re.compile(r"\W+")
 _QUOTED = re.compile(r"""["'](\w+)["']""")
 _FROM_QUOTES = (re.compile(r"""\bfrom\s*["']([^"']+)["']"""), False)
 _SOURCE = {
@@ -132,7 +133,8 @@ def _visible(file: SourceFile) -> set[tuple[Key, str, str]]:
             site.kind in _BINDING and file.units[site.unit].level is not Level.CALLABLE
         ):
             source = sources[file.line_of(site)] if site.kind is RelationKind.IMPORT else ""
-            found.add((file.keys[site.unit], site.name, source))
+            is_of_source = site.name in _NO_WORD.split(source)  # it says from where, and takes nothing
+            found.add((file.keys[site.unit], site.name, "" if is_of_source else source))
     return found
 
 
