@@ -296,4 +296,8 @@ def _is_other(record: ViewRecord, profile: str | None) -> bool:
 
 
 def _is_repaired(record: ViewRecord) -> bool:
-    return record.state is State.READY and record.assurance is Assurance.REPAIRED
+    """Whether verification may make more of it. What a server left unanswered is asked once more so."""
+    if record.state is not State.READY:
+        return False
+    left = record.assurance is Assurance.PARTIAL and "verify_seconds" not in record.work
+    return left or record.assurance is Assurance.REPAIRED
