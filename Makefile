@@ -9,6 +9,10 @@ BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
+# Where the tests' language servers are, or are brought to.
+NIBD_TEST_SERVERS ?= $(abspath $(VENV))/servers
+export NIBD_TEST_SERVERS
+
 .PHONY: setup run test lint types imports servers unit bench bench-relations clean
 
 setup: $(VENV)/.ready

@@ -7,7 +7,11 @@
 # this is Debian 12 with apt; elsewhere gopls by `go install`. A toolchain of rustup's is left as it is.
 # About 1 GB, from ten seconds to two minutes. What is there already is kept.
 set -uo pipefail
-folder=$(realpath -m "${1:?usage: tests/servers.sh FOLDER}")
+if [[ $# != 1 || -z $1 ]]; then
+    echo "usage: tests/servers.sh FOLDER" >&2
+    exit 2
+fi
+folder=$(realpath -m "$1")
 mkdir -p "$folder/bin"
 works() { PATH=$folder/bin:$PATH "$1" "${2:---version}" >/dev/null 2>&1; }
 
