@@ -1,6 +1,6 @@
 """The daemon's life: one a user, from the lock to the last child's end.
 
-Order at start: settings, lock, log, sockets (inherited from systemd, or its own), the coordinator,
+Order at start: settings, lock, registry, log, sockets (inherited from systemd, or its own), the coordinator,
 the watch, the timers, the server; then READY is told. At the end in reverse. Exit status: 0 stopped
 in order, 3 the environment does not let it run (the message says why and what to do).
 """
@@ -15,7 +15,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator, MutableMapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -52,6 +52,7 @@ class DaemonError(Exception):
 async def run(
     paths: Paths,
     settings: Settings,
+    registry: Registry,
     listeners: list[socket.socket],
     notifier: Notifier,
     log: structlog.stdlib.BoundLogger,
@@ -62,7 +63,7 @@ async def run(
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, stopping.set)
 
-    coordinator = Coordinator(paths, settings, Registry(paths.registry_file), log)
+    coordinator = Coordinator(paths, settings, registry, log)
     service = Service(coordinator, stopping.set)
     server = Server(
         service.methods(),
@@ -202,12 +203,15 @@ def main(environment: MutableMapping[str, str] | None = None, foreground: bool =
     try:
         paths = Paths.from_environment(environment, os.getuid())
         settings = load(paths.config_file)
-        with _only_one(paths.lock_file), _listening(environment, paths) as listeners:
+        with ExitStack() as stack:
+            stack.enter_context(_only_one(paths.lock_file))
+            registry = Registry(paths.registry_file)  # before anybody can connect: it may be refused
+            listeners = stack.enter_context(_listening(environment, paths))
             level, bound = settings.daemon.log_level, settings.daemon
             log_file = None if foreground else paths.log_file
             logs.configure(log_file, level, bound.log_max_bytes, bound.log_files)
             notifier = Notifier.from_environment(environment, os.getpid())
-            asyncio.run(run(paths, settings, listeners, notifier, logs.logger("daemon")))
+            asyncio.run(run(paths, settings, registry, listeners, notifier, logs.logger("daemon")))
     except (
         DaemonError, IpcError, OSError, PathsError, RegistryError, SettingsError, SystemdError,
     ) as error:  # fmt: skip
