@@ -12,6 +12,7 @@ import pytest
 from nibd.repair.progress import Interrupted, Progress
 from nibd.repair.relations import repair
 from nibd.repair.relations.resolve import Resolver
+from nibd.repair.servers.errors import ServerFailed
 from nibd.stores.relation_types import Relation, Target
 from nibd.stores.types import Assurance, RepoPath, State
 from relations_world import World, compared
@@ -90,7 +91,7 @@ def test_a_server_that_is_killed_between_two_trees_is_replaced(tmp_path: Path) -
         assert (verified.unanswered, verified.differences) == (0, [])
 
 
-def test_a_server_that_dies_in_verification_leaves_what_it_did_not_answer_as_it_is(tmp_path: Path) -> None:
+def test_a_verification_whose_server_dies_is_a_failure_and_changes_nothing(tmp_path: Path) -> None:
     with World(tmp_path, "python", FILES) as world:
         world.relate()
         world.commit({"lib.py": "import os\n" + LIB})
@@ -101,10 +102,8 @@ def test_a_server_that_dies_in_verification_leaves_what_it_did_not_answer_as_it_
             kill(world)
             return ask(resolver, questions)  # type: ignore[arg-type]
 
-        with patch.object(Resolver, "ask", killing):
-            made, verified = world.verify()
-        assert verified.unanswered == verified.asked > 0
-        assert made.record.assurance is Assurance.PARTIAL
+        with patch.object(Resolver, "ask", killing), pytest.raises(ServerFailed, match="ty died"):
+            world.verify()
         assert compared(world.contents(), before) == []
 
 

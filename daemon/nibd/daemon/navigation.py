@@ -35,6 +35,7 @@ from nibd.stores.snapshot import Publication, Snapshot, ViewRecord
 from nibd.stores.types import Assurance, CheckoutId, RepositoryId, State, TreeId, View
 
 RETRY_S = 60.0
+MOVING_S = 1.0
 LATER_S = 6.0
 """After this an install that was at work may have ended: what changed is quiet then."""
 SWITCHED_OFF = "switched off by the settings ([relations] enabled)"
@@ -173,9 +174,12 @@ class Navigation:
             parameters = self._parameters(work.checkout, published.snapshot, families)
             result = await child.call(work.method, parameters, reported, work.unwanted)
         except (RpcError, ChildDied, OSError) as error:
-            if not (isinstance(error, RpcError) and error.code in (ErrorCode.CANCELLED, ErrorCode.MOVING)):
+            if isinstance(error, RpcError) and error.code == ErrorCode.MOVING:
+                # Another tree is being published; the next look asks again, but not at once.
+                self._pause(work.checkout, MOVING_S)
+            elif not (isinstance(error, RpcError) and error.code == ErrorCode.CANCELLED):
                 self.failures[repository] = str(error)
-                self._not_before[repository] = asyncio.get_running_loop().time() + RETRY_S
+                self._pause(work.checkout, RETRY_S)
                 log.error("relations_failed", reason=str(error))
         else:
             self.failures.pop(repository, None)
@@ -194,6 +198,12 @@ class Navigation:
         finally:
             del self._working[repository]
         self._publish(work.checkout)
+
+    def _pause(self, checkout: Checkout, seconds: float) -> None:
+        """Ask nothing about the repository for so long, then look again."""
+        loop = asyncio.get_running_loop()
+        self._not_before[checkout.repository] = loop.time() + seconds
+        loop.call_later(seconds + 0.1, self._publish, checkout)
 
     def _note(self, checkout: Checkout, result: JsonObject) -> None:
         """Keep what a navigator answered."""

@@ -27,7 +27,7 @@ from nibd.ipc.child_endpoint import ChildEndpoint, ChildRequest
 from nibd.ipc.messages import ErrorCode, Json, RpcError
 from nibd.repair.git import open_source
 from nibd.repair.policy import EXTRACTOR
-from nibd.repair.private_tree import ModuleCaches, PrivateTree, stamp
+from nibd.repair.private_tree import ModuleCaches, PrivateTree, PrivateTreeError, stamp
 from nibd.repair.relations.relating import Relating
 from nibd.repair.relations.source_file import SourceFiles
 from nibd.repair.relations.workspace import ServerMissing, Workspace
@@ -35,9 +35,10 @@ from nibd.repair.servers.driver import Options, Search
 from nibd.repair.servers.errors import ServerFailed
 from nibd.stores.catalog import Catalog
 from nibd.stores.collection import collect_relations
+from nibd.stores.errors import CorruptStore
 from nibd.stores.facts import FactStore
-from nibd.stores.relations import CorruptRelations, RelationStore
-from nibd.stores.repository import RepositoryFolder
+from nibd.stores.relations import RelationStore
+from nibd.stores.repository import FileIdentity, RepositoryFolder
 from nibd.stores.snapshot import Snapshot, ViewRecord, encode_view
 from nibd.stores.structure import StructureStore
 from nibd.stores.types import State
@@ -88,6 +89,7 @@ class Navigator:
         self._folder: RepositoryFolder | None = None
         self._relating: Relating | None = None
         self._catalog: Catalog | None = None
+        self._identity: tuple[FileIdentity | None, ...] = ()
 
     def answer(self, request: ChildRequest) -> Json:
         job = Job(**request.params)
@@ -103,9 +105,11 @@ class Navigator:
                     return self._collect(job)
                 case method:
                     raise RpcError(ErrorCode.METHOD_NOT_FOUND, f"the navigator has no method {method}")
-        except CorruptRelations as error:
+        except CorruptStore as error:
             self._start_over()
             raise RpcError(ErrorCode.INTERNAL, f"{error}; relations are being built again") from error
+        except (PrivateTreeError, ServerMissing) as error:
+            raise RpcError(ErrorCode.INTERNAL, str(error)) from error
 
     def _relate(self, job: Job, request: ChildRequest) -> Json:
         relating, snapshot, kept = self._opened(job)
@@ -158,6 +162,8 @@ class Navigator:
 
     def _opened(self, job: Job) -> tuple[Relating, Snapshot, list[Snapshot]]:
         """The work, the snapshot that is wanted, and those that it can be repaired from, newest first."""
+        if self._relating is not None and not self._is_in_place(self._relating):
+            self._close()
         if self._relating is None:
             self._open(job)
         assert self._relating is not None, "opened"
@@ -180,6 +186,7 @@ class Navigator:
         )
         cache = folder.root / "servers"
         tree = PrivateTree.open(folder.root / "tree", source)
+        self._identity = folder.identity()
         self._catalog = Catalog.open_reader(folder.catalog)
         facts = FactStore.open_reader(folder.facts, EXTRACTOR)
         self._relating = Relating(
@@ -190,12 +197,23 @@ class Navigator:
             Workspace(tree, cache, search, Options(cache)),
         )
 
-    def _start_over(self) -> None:
-        if self._relating is not None and self._folder is not None:
+    def _is_in_place(self, relating: Relating) -> bool:
+        """Whether what is open is what is there: the cache may be deleted, or cleared, at any time."""
+        assert self._folder is not None, "opened"
+        return self._folder.identity() == self._identity and relating.store.is_in_place()
+
+    def _close(self) -> None:
+        if self._relating is not None and self._catalog is not None:
             self._relating.workspace.close()
             self._relating.store.close()
+            self._relating.structure.close()
+            self._catalog.close()
+        self._relating = self._catalog = None
+
+    def _start_over(self) -> None:
+        self._close()
+        if self._folder is not None:
             self._folder.clear_relations()
-        self._relating = None
 
 
 def _is_made(record: ViewRecord | None, profile: str | None) -> bool:

@@ -18,6 +18,9 @@ _NAMES: Mapping[str, tuple[bytes, ...]] = {
     "rust": (b"Cargo.toml", b"Cargo.lock", b"rust-project.json"),
     "c": (b"compile_commands.json", b"compile_flags.txt", b".clangd"),
 }
+_ROOTS = (b"src", b"tests", b"python")
+_ROOT_DEPTH = 2
+"""ty looks at its start for folders that packages are imported from: by a package in one of these."""
 _PACKAGE_KEYS = (
     "name", "type", "main", "module", "types", "typings", "typesVersions", "exports", "imports", "workspaces",
     "dependencies", "devDependencies", "peerDependencies", "optionalDependencies",
@@ -27,6 +30,8 @@ _PACKAGE_KEYS = (
 def is_configuration(family: str, path: bytes) -> bool:
     """Whether `path` configures the family's server: by its name, or as a variant (`tsconfig.base.json`)."""
     name = path.rsplit(b"/", 1)[-1]
+    if family == "python" and name == b"__init__.py" and path.split(b"/", 1)[0] in _ROOTS:
+        return path.count(b"/") <= _ROOT_DEPTH
     if family == "javascript" and name.startswith(b"tsconfig.") and name.endswith(b".json"):
         return True
     return name in _NAMES[family]
@@ -56,4 +61,5 @@ def _of_package(text: str) -> Any:
 _PARTS: Mapping[bytes, Callable[[str], Any]] = {
     b"pyproject.toml": _of_pyproject,
     b"package.json": _of_package,
+    b"__init__.py": lambda _: None,  # that it is there counts, not what is in it
 }

@@ -110,6 +110,10 @@ class Relating:
         resolver = self._resolver(family, side, report)
         verification = Verification(self.store, self.sources, resolver, report)
         verified = verification.run(records, [RecordId(record) for record in records])
+        if not resolver.server.is_alive:  # what it left unanswered says nothing of what is stored
+            raise ServerFailed(f"{resolver.server.driver.server} died while relations were verified")
+        if not resolver.server.is_alive:  # what it left unanswered says nothing of what is stored
+            raise ServerFailed(f"{resolver.server.driver.server} died while relations were verified")
         self.workspace.was_asked_everything(family)
         resolution = self.store.add_resolution(
             family, snapshot.tree, ProfileId(before.profile), verified.records
@@ -189,6 +193,7 @@ class Relating:
             if record.state is not State.READY:
                 continue
             if self._is_configured_anew(family, snapshot.tree, target.tree):
+                self.workspace.end(family)  # some servers read their configuration at the start alone
                 continue
             counts = record.counts
             return Base(
