@@ -133,3 +133,16 @@ def _edits(chance: random.Random) -> Iterator[dict[str, str | None]]:
             text = f"{modules.get(path, '')}\n\ndef {defined}():  # {chance.random()}\n    {body}\n"
         modules[path] = text
         yield {path: text}
+
+
+def test_a_package_that_moves_below_src_is_found_there(tmp_path: Path) -> None:
+    package = {"pkg/__init__.py": "", "pkg/a.py": "def alpha() -> int:\n    return 1\n"}
+    main = "from pkg.a import alpha\n\nalpha()\n"
+    with World(
+        tmp_path, "python", {**package, "main.py": main, "pyproject.toml": "[project]\nname = 'x'\n"}
+    ) as world:
+        world.relate()
+        moved = {f"src/{path}": text for path, text in package.items()} | dict.fromkeys(package, None)
+        world.commit(moved)
+        world.relate()
+        assert world.differences() == []
