@@ -107,6 +107,18 @@ def test_a_verification_whose_server_dies_is_a_failure_and_changes_nothing(tmp_p
         assert compared(world.contents(), before) == []
 
 
+def test_a_file_that_the_clock_stopped_is_a_failure_and_not_one_without_sites(tmp_path: Path) -> None:
+    long = {"long.py": "".join(f"name_{i} = {i}\n" for i in range(2_000))}  # the parser looks at the clock
+    with World(tmp_path, "python", FILES | long) as world:
+        world.publish()
+        with patch("nibd.repair.syntax.parse.MAX_PARSE_SECONDS", -1.0):
+            made = world.relate()
+        assert (made.record.state, made.record.artifact) == (State.FAILED, None)
+        assert "no time to parse long.py" in str(made.record.reason)
+
+        assert world.relate().record.assurance is Assurance.EXACT
+
+
 def test_a_server_that_does_not_start_is_a_failure_with_its_reason(tmp_path: Path) -> None:
     with World(tmp_path, "python", FILES) as world:
         broken = tmp_path / "ty"

@@ -16,6 +16,7 @@ from nibd.repair.extract import own_ranges
 from nibd.repair.git import GitSource
 from nibd.repair.languages import CODE_LANGUAGES
 from nibd.repair.relations.families import FAMILY_OF
+from nibd.repair.servers.errors import ServerFailed
 from nibd.repair.syntax.sites import FileSymbols, Positions, sites
 from nibd.repair.syntax.units import file_unit
 from nibd.repair.text import decode
@@ -41,10 +42,16 @@ class SourceFile:
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:
-        """None of a file that no server is asked about, or that has too many to be looked for."""
+        """None of a file that no server is asked about, or whose text is refused whatever the machine.
+
+        Raises ServerFailed when the clock stopped the parser: that it has no sites would be a guess.
+        """
         if self.language not in FAMILY_OF:
             return ()
         found = sites(self.content, self.language, self.units)
+        if found is Skip.PARSE_TIMEOUT:
+            name = self.path.decode("utf-8", "backslashreplace")
+            raise ServerFailed(f"the processor had no time to parse {name}; it is tried at the next commit")
         return () if isinstance(found, Skip) else found
 
     @cached_property
