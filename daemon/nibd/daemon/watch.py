@@ -17,10 +17,11 @@ from watchfiles import awatch
 from nibd.stores.repository import FileIdentity, file_identity
 
 ACTIVE_STEP_MS = 20
-IDLE_STEP_MS = 150
+IDLE_STEP_MS = 400
 """How often the watching thread looks for new events, and how long it waits for more of a burst. Each look
 costs 40 to 100 us, also when nothing happens: at 20 ms that is 0.2% of a core, so it is only done so
-often while somebody works."""
+often while somebody works. The first event after a quiet time is seen that much later, which concerns
+`reset --hard` and the like alone: hooks wake the loop by their markers."""
 ACTIVE_MS = 10_000
 """For how long after an event somebody counts as working."""
 
