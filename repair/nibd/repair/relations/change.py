@@ -21,7 +21,7 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 
 from nibd.repair.relations.source_file import Key, SourceFile
-from nibd.stores.relation_types import RelationKind, Target
+from nibd.stores.relation_types import RelationKind, Site, Target
 from nibd.stores.types import Level
 
 _GIVES_BACK = re.compile(r"\b(return|yield|await|throw|raise)\b|=>")
@@ -170,6 +170,14 @@ def _surface(file: SourceFile, key: Key) -> list[str] | None:
     header = unit.header_end_line - unit.start_line + 1
     gives = [line for line in lines[header:] if _GIVES_BACK.search(line)]
     return [line.strip() for line in [*lines[:header], *gives]]
+
+
+def gives_back(file: SourceFile, site: Site) -> bool:
+    """Whether a site stands on a line by which the unit around it gives something back."""
+    start = file.content.rfind(b"\n", 0, site.start_byte) + 1
+    end = file.content.find(b"\n", site.end_byte)
+    line = file.content[start : end if end >= 0 else None]
+    return _GIVES_BACK.search(line.decode("utf-8", "replace")) is not None
 
 
 def _rebound(old: SourceFile, new: SourceFile) -> frozenset[str] | None:

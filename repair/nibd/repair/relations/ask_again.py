@@ -1,0 +1,134 @@
+"""Asking every site of stored files again, and putting what the server says now in the place of what differs.
+
+Shared by `verify` (the server that is running, every file) and `audit` (a fresh one, as many files as fit).
+A site that the server gives no answer for keeps what was known of it; one of which nothing was known and that
+is answered now is *late*, which is no difference: nobody was told anything wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from nibd.repair.relations.repair import BATCH_SITES
+from nibd.repair.relations.resolve import Question, Resolver, Targets
+from nibd.repair.relations.source_file import SourceFile, SourceFiles
+from nibd.stores.bitmap import Bitmap
+from nibd.stores.relation_records import RelationRecord, pack
+from nibd.stores.relation_types import FileRelations, Relation, Target
+from nibd.stores.relations import CorruptRelations, RecordId, RelationStore
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A site whose relation was not what the server says now."""
+
+    file: FileRelations
+    relation: Relation
+    found: tuple[Target, ...]
+
+
+@dataclass(slots=True)
+class AskedAgain:
+    """`records` are those given, with what differed replaced. `unanswered` sites could not be compared.
+
+    `files` and `asked` (sites) are counted in this run. `died`: the server did, and stopped it.
+    """
+
+    records: Bitmap
+    files: int = 0
+    asked: int = 0
+    unanswered: int = 0
+    late: int = 0
+    died: bool = False
+    differences: list[Difference] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file with what is stored of it. `file` is `None` when its object is gone: it can't be asked."""
+
+    row: RecordId
+    record: RelationRecord
+    relations: FileRelations
+    file: SourceFile | None
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """A file after it was asked: what is stored now, and how many of its sites got no answer."""
+
+    record: RelationRecord
+    unanswered: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskingAgain:
+    """Of files at the tree that `resolver`'s server holds."""
+
+    store: RelationStore
+    sources: SourceFiles
+    resolver: Resolver
+
+    def stored(self, rows: Iterable[RecordId]) -> Iterator[Stored]:
+        """In the order given, read as they are needed."""
+        for row, record in self.store.packed(rows):
+            try:
+                relations = record.file()
+            except ValueError as error:
+                raise CorruptRelations(str(error)) from error
+            file = self.sources.get(record.path, record.blob, record.language)
+            if file is not None and len(file.sites) != len(relations.relations):
+                raise CorruptRelations(f"the relations of {record.path!r} are not those of {record.blob}")
+            yield Stored(row, record, relations, file)
+
+    def ask(self, batch: Sequence[Stored], into: AskedAgain) -> list[Confirmed]:
+        """Ask all sites of `batch` and store what differs. Nothing is confirmed by a server that died."""
+        asked = [each for each in batch if each.file is not None]
+        answers = self.resolver.ask(
+            [Question(each.file, range(len(each.file.sites))) for each in asked if each.file is not None]
+        )
+        if not self.resolver.server.is_alive:
+            into.died = True
+            return []
+        found = dict(zip((each.row for each in asked), answers, strict=True))
+        confirmed, changed = [], []
+        for each in batch:
+            unanswered = into.unanswered
+            targets = found.get(each.row) or [None] * len(each.relations.relations)
+            after = _compared(each.relations, targets, into)
+            record = each.record
+            if after != each.relations:
+                changed.append((each.row, after))
+                record, _ = pack(after)
+            confirmed.append(Confirmed(record, into.unanswered - unanswered))
+        made = self.store.add(after for _, after in changed)
+        into.records = into.records.changed(remove=[row for row, _ in changed], add=made)
+        into.files += len(batch)
+        return confirmed
+
+
+def filled(*queues: Iterator[Stored]) -> list[Stored]:
+    """The next batch: from the first queue, and when that is empty from the next one."""
+    batch: list[Stored] = []
+    size = 0
+    for queue in queues:
+        while size < BATCH_SITES and (each := next(queue, None)) is not None:
+            batch.append(each)
+            size += len(each.relations.relations)
+    return batch
+
+
+def _compared(before: FileRelations, found: Sequence[Targets], into: AskedAgain) -> FileRelations:
+    relations = list(before.relations)
+    for index, (relation, targets) in enumerate(zip(before.relations, found, strict=True)):
+        into.asked += 1
+        if targets is None:
+            into.unanswered += 1
+        elif relation.targets is None:
+            into.late += 1
+        elif targets != relation.targets:
+            into.differences.append(Difference(before, relation, targets))
+        if targets is not None:
+            relations[index] = Relation(relation.site, targets)
+    return FileRelations(before.path, before.blob, before.language, tuple(relations))
