@@ -14,7 +14,7 @@ from pathlib import Path
 
 from asyncinotify import Inotify, Mask
 
-from nibd.stores.repository import FileIdentity, file_identity
+from nibd.stores.file_identity import FileIdentity, file_identity
 
 # A hook opens its marker for writing and closes it; whoever copies one into place moves it.
 TOUCHED = Mask.CLOSE_WRITE | Mask.MOVED_TO | Mask.ATTRIB

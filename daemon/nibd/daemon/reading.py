@@ -20,8 +20,9 @@ from nibd.stores.dense import DenseStore
 from nibd.stores.dense_rows import read_rows
 from nibd.stores.errors import StoreError
 from nibd.stores.facts import FactStore
+from nibd.stores.file_identity import FileIdentity
 from nibd.stores.lexical import LexicalGeneration
-from nibd.stores.repository import FileIdentity, RelationsReader, RepositoryFolder
+from nibd.stores.repository import RelationsReader, RepositoryFolder
 from nibd.stores.snapshot import Publication, Snapshot
 from nibd.stores.structure import ListingId, StructureStore
 from nibd.stores.types import View

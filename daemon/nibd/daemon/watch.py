@@ -14,7 +14,7 @@ from pathlib import Path
 
 from watchfiles import awatch
 
-from nibd.stores.repository import FileIdentity, file_identity
+from nibd.stores.file_identity import FileIdentity, file_identity
 
 ACTIVE_STEP_MS = 20
 IDLE_STEP_MS = 400

@@ -56,13 +56,17 @@ def collect_relations(
     unpublished: Collection[ResolutionId] = (),
     interrupt: Callable[[], None] = lambda: None,
 ) -> dict[str, int]:
-    """Remove the resolutions that no kept snapshot names, and what only they held: how many rows by kind.
+    """Remove the relations that no kept snapshot names, nor is of the tree of one: how many rows by kind.
 
-    Only for the process that writes relations. `unpublished` are the resolutions that it has made and no
-    snapshot names yet. `interrupt` as in `RelationStore.collect`.
+    Only for the process that writes relations, between two of its works. What it made of a kept tree stays,
+    also where nobody has published it yet, and so do the `unpublished`, and what first builds have so far.
+    `interrupt` as in `RelationStore.collect`.
     """
-    named = {number for snapshot in catalog.snapshots() for number in snapshot.resolutions().values()}
-    return relations.collect(named | set(unpublished), interrupt)
+    relations.abandon()
+    snapshots = catalog.snapshots()
+    named = {number for snapshot in snapshots for number in snapshot.resolutions().values()}
+    trees = {snapshot.tree for snapshot in snapshots}
+    return relations.collect(named | set(unpublished), trees, interrupt)
 
 
 def _damage(stores: RepositoryStores, snapshot: Snapshot) -> str | None:

@@ -13,23 +13,23 @@ an open store raises `StoreError` at the next write, or the next read that finds
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
-from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 from sqlite_utils import Database, Migrations
 
+from nibd.stores.batches import batches
 from nibd.stores.bounded_cache import BoundedCache
 from nibd.stores.database import Connection, open_database, open_reader
 from nibd.stores.errors import CorruptFacts, StoreError
 from nibd.stores.fact_terms import PackedTerms, TermCounts, pack_terms
+from nibd.stores.file_identity import file_identity
 from nibd.stores.types import BlobId, Facts, Import, Level, Skip, TextId, Unit, UnitTerms
 
 FactKey = tuple[BlobId, str]
@@ -85,7 +85,7 @@ class FactStore:
         self._db = database
         self._profile_name = profile
         self._profile: int | None = None
-        self._identity = _identity(database.path)
+        self._identity = file_identity(database.path)
         self._counts: BoundedCache[FactKey, TermCounts] = BoundedCache(cache_bytes)
 
     @staticmethod
@@ -119,7 +119,7 @@ class FactStore:
     def put_encoded(self, items: Iterable[EncodedFact]) -> int:
         """As `put_many`, for rows that another process encoded."""
         put = 0
-        for batch in _batches(items, BATCH_ROWS):
+        for batch in batches(items, BATCH_ROWS):
             with self._writing() as database:
                 profile = self._ensure_profile(database)
                 for row in batch:
@@ -134,7 +134,7 @@ class FactStore:
         """Those of `keys` that nothing is kept for under this profile."""
         wanted = set(keys)
         missing = set(wanted)
-        for batch in _batches(wanted, BATCH_ROWS):
+        for batch in batches(wanted, BATCH_ROWS):
             marks = ",".join(["(?,?)"] * len(batch))
             values = [value for blob, language in batch for value in (bytes.fromhex(blob), language)]
             where = f"profile = ? AND (blob, language) IN (VALUES {marks})"
@@ -191,7 +191,7 @@ class FactStore:
 
     def remove(self, keys: Iterable[FactKey]) -> None:
         """Forget keys of this profile; those that are not kept are ignored."""
-        for batch in _batches(keys, BATCH_ROWS):
+        for batch in batches(keys, BATCH_ROWS):
             with self._writing() as database:
                 for blob, language in batch:
                     parameters = (self._profile_id(), bytes.fromhex(blob), language)
@@ -246,22 +246,8 @@ class FactStore:
 
     def _require_in_place(self) -> None:
         """An unlinked file would take writes that no one ever finds, and never show new rows."""
-        if _identity(self._db.path) != self._identity:
+        if file_identity(self._db.path) != self._identity:
             raise StoreError(f"{self._db.path} was removed or replaced while open; open it again")
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        status = os.stat(path)  # noqa: PTH116 - on a hot path, and twice as fast
-    except FileNotFoundError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    iterator = iter(items)
-    while batch := list(islice(iterator, size)):
-        yield batch
 
 
 def _checksum(content: Iterable[object]) -> int:

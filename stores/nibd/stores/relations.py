@@ -16,7 +16,7 @@ at before they are given out, so that neither makes any difference to what is fo
 
 Only collection removes rows, and only those that neither a kept resolution nor a stage holds. Stages
 alone are written over, since no snapshot names one: a build that was killed finds there what it need not
-ask again.
+ask again. A tree has one of a family at most, that of the last profile.
 
 One process writes, several read. Each row has a checksum, which is looked at whenever the row is read;
 `CorruptRelations` is raised for one that is not as it was written, or gone: the file is a cache, to be
@@ -25,25 +25,26 @@ removed and built again. Nothing here asks a language server or knows what a tar
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, NewType, TypeVar
 
 from sqlite_utils import Database, Migrations
 
+from nibd.stores.batches import batches
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.bounded_cache import BoundedCache
 from nibd.stores.database import Connection, is_made, open_database, open_reader
 from nibd.stores.errors import CorruptStore, StoreError
+from nibd.stores.file_identity import file_identity
 from nibd.stores.relation_records import RelationRecord, pack
 from nibd.stores.relation_types import FileRelations, Target
 from nibd.stores.types import BlobId, ProfileId, RepoPath, TreeId
@@ -94,8 +95,32 @@ def m001_initial(db: Database) -> None:
     db.execute("INSERT INTO sqlite_sequence VALUES ('resolution', ?)", (time.time_ns() // 1_000_000,))
 
 
+@migrations()
+def m002_fresh_stages(db: Database) -> None:
+    # A stage is worth the time that it took; of one that does not say who was asked, nothing is known.
+    db.execute("DROP TABLE stage")
+    db.execute(
+        """CREATE TABLE stage (family TEXT NOT NULL, tree TEXT NOT NULL, profile TEXT NOT NULL,
+           fresh INTEGER NOT NULL, bits BLOB NOT NULL, checksum INTEGER NOT NULL,
+           PRIMARY KEY (family, tree, profile)) WITHOUT ROWID"""
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a first build that was not finished has: records, and whether all of them were asked of servers
+    that were started at its tree."""
+
+    records: Bitmap = field(default_factory=Bitmap)
+    is_fresh: bool = True
+
+
 class CorruptRelations(CorruptStore):
     """relations.db is not what was written: remove it and build the relations again."""
+
+
+class MissingResolution(CorruptRelations):
+    """What a snapshot names is not there: relations.db may have been made anew since. The rest is sound."""
 
 
 class RelationStore:
@@ -103,7 +128,7 @@ class RelationStore:
 
     def __init__(self, database: Connection) -> None:
         self._db = database
-        self._identity = _identity(database.path)
+        self._identity = file_identity(database.path)
         self._read: BoundedCache[int, RelationRecord] = BoundedCache(CACHE_BYTES)
         self._lock = threading.Lock()
         self._unresolved: set[int] = set()
@@ -128,7 +153,7 @@ class RelationStore:
 
     def is_in_place(self) -> bool:
         """Whether the file is still the one that was opened: neither deleted nor replaced."""
-        return _identity(self._db.path) == self._identity
+        return file_identity(self._db.path) == self._identity
 
     # What is written
 
@@ -168,20 +193,21 @@ class RelationStore:
         tree: TreeId,
         profile: ProfileId,
         files: Iterable[FileRelations],
-        stored: Iterable[int] = (),
+        *,
+        is_fresh: bool = False,
     ) -> list[RecordId]:
-        """Keep what a first build has of its resolution so far: `files`, and records that are `stored`.
+        """Keep what a first build has of its resolution so far: also `files`, asked of a fresh server or not.
 
-        `files` take the place of what it had of the same paths.
+        `files` take the place of what it had of the same paths. What another profile had of the tree goes.
         """
         packed, key = [pack(file) for file in files], (family, tree, profile)
         with self._writing() as db:
             rows = self._records(db, packed)
             old = [row[0] for record, _ in packed for row in db.execute(_VERSIONS, (record.path,))]
-            bits = self._staged(db.execute(_STAGE, key).fetchone())
-            bits = bits.changed(remove=old, add=[*rows, *stored])
-            db.execute(f"DELETE FROM stage WHERE {_KEY}", key)
-            _insert(db, "stage", [(*key, bits.data)])
+            before = self._staged(db.execute(_STAGE, key).fetchone())
+            bits = before.records.changed(remove=old, add=rows)
+            db.execute("DELETE FROM stage WHERE family = ? AND tree = ?", (family, tree))
+            _insert(db, "stage", [(*key, int(before.is_fresh and is_fresh), bits.data)])
         self._resolved(bits)
         return rows
 
@@ -195,8 +221,12 @@ class RelationStore:
     def resolution(self, resolution: ResolutionId) -> Bitmap:
         row = self._db.row(f"SELECT {_RESOLUTION} FROM resolution WHERE id = ?", (resolution,))
         if row is None:
-            raise CorruptRelations(f"{self._db.path}: resolution {resolution} is missing")
+            raise MissingResolution(f"{self._db.path}: resolution {resolution} is missing")
         return Bitmap(self._checked(row, "resolution")[5])
+
+    def has_resolution(self, resolution: ResolutionId) -> bool:
+        """Whether it is there: the file may have been made anew since somebody named it."""
+        return self._db.row("SELECT 1 FROM resolution WHERE id = ?", (resolution,)) is not None
 
     def find_resolution(self, family: str, tree: TreeId, profile: ProfileId) -> ResolutionId | None:
         """The newest finished resolution of this tree that is still kept."""
@@ -208,7 +238,7 @@ class RelationStore:
         self._require(tuple(found[:3]) == key, "the index of resolution")
         return ResolutionId(number)
 
-    def staged(self, family: str, tree: TreeId, profile: ProfileId) -> Bitmap:
+    def staged(self, family: str, tree: TreeId, profile: ProfileId) -> Stage:
         """What a first build that was not finished has; nothing when there is none."""
         return self._staged(self._db.row(_STAGE, (family, tree, profile)))
 
@@ -224,7 +254,7 @@ class RelationStore:
 
     def packed(self, ids: Iterable[int]) -> Iterator[tuple[RecordId, RelationRecord]]:
         """As `records`, each to be unpacked as far as it is asked."""
-        for batch in _batches(ids, READ_ROWS):
+        for batch in batches(ids, READ_ROWS):
             found = {record: self._read.get(record) for record in batch}
             missing = [record for record, packed in found.items() if packed is None]
             marks = ",".join("?" * len(missing))
@@ -278,7 +308,7 @@ class RelationStore:
     def naming(self, names: Iterable[str], bits: Bitmap) -> list[RecordId]:
         """The records of `bits` that have a site with one of these names."""
         sought, found = set(names), set[RecordId]()
-        for batch in _batches(sorted(sought), READ_ROWS):
+        for batch in batches(sorted(sought), READ_ROWS):
             sql = f"{_NAMINGS} ({','.join('?' * len(batch))})"
             keys = tuple(map(_name_key, batch))
             found.update(self._found(sql, keys, bits, lambda record: not sought.isdisjoint(record.names)))
@@ -286,16 +316,25 @@ class RelationStore:
 
     # What is collected
 
-    def collect(
-        self, keep: Iterable[ResolutionId], interrupt: Callable[[], None] = lambda: None
-    ) -> dict[str, int]:
-        """Remove the resolutions that are not to be kept, and what nothing else holds; count it.
+    def abandon(self) -> None:
+        """Leave what was added to collection, unless a resolution or a stage holds it: nobody is at work."""
+        with self._lock:
+            self._unresolved.clear()
 
+    def collect(
+        self,
+        keep: Iterable[ResolutionId],
+        trees: Iterable[TreeId],
+        interrupt: Callable[[], None] = lambda: None,
+    ) -> dict[str, int]:
+        """Remove what is neither to be kept nor of one of `trees`, and what nothing else holds; count it.
+
+        Of a tree the newest resolutions of each family and profile stay, whoever names them, and its stages.
         `interrupt` is called between steps, each of which is a transaction, and may raise: what was
         removed by then is removed, and the next collection does the rest. Other threads may write
         meanwhile; resolutions go first, and what is not in `keep` by then goes with them.
         """
-        removed = Counter({"resolutions": self._drop_resolutions(set(keep))} | _NOTHING)
+        removed = Counter(self._drop_unneeded(set(keep), set(trees)) | _NOTHING)
         after: bytes | None = b""
         while after is not None:
             interrupt()
@@ -357,8 +396,11 @@ class RelationStore:
         except ValueError as error:
             raise CorruptRelations(f"{self._db.path}: {error}") from error
 
-    def _staged(self, row: _Row | None) -> Bitmap:
-        return Bitmap(self._checked(row, "stage")[3]) if row else Bitmap()
+    def _staged(self, row: _Row | None) -> Stage:
+        if row is None:
+            return Stage()
+        *_, fresh, bits = self._checked(row, "stage")
+        return Stage(Bitmap(bits), bool(fresh))
 
     def _checked(self, row: _Row, table: str) -> Sequence[Any]:
         """The row without its checksum, its last column."""
@@ -373,11 +415,16 @@ class RelationStore:
     def _all_checked(self, rows: Iterable[_Row], table: str) -> list[Sequence[Any]]:
         return [self._checked(row, table) for row in rows]
 
-    def _drop_resolutions(self, keep: Collection[ResolutionId]) -> int:
+    def _drop_unneeded(self, keep: set[ResolutionId], trees: set[TreeId]) -> dict[str, int]:
+        """Resolutions and stages. The newest of a tree may be about to be published, or to be built upon."""
         with self._writing() as db:
-            dead = [(row[0],) for row in db.execute("SELECT id FROM resolution") if row[0] not in keep]
+            newest = {row[1:]: row[0] for row in db.execute(_NEWEST)}
+            stay = {*keep, *(number for key, number in newest.items() if key[1] in trees)}
+            dead = [(row[0],) for row in db.execute("SELECT id FROM resolution") if row[0] not in stay]
             db.executemany("DELETE FROM resolution WHERE id = ?", dead)
-        return len(dead)
+            stages = [key for key in map(tuple, db.execute(_STAGE_KEYS)) if key[1] not in trees]
+            db.executemany(f"DELETE FROM stage WHERE {_KEY}", stages)
+        return {"resolutions": len(dead), "stages": len(stages)}
 
     def _collect_step(self, db: sqlite3.Connection, after: bytes, removed: Counter[str]) -> bytes | None:
         """Go on behind the path `after`; the last one done, `None` at the end.
@@ -400,7 +447,7 @@ class RelationStore:
         for row in self._all_checked(db.execute(f"SELECT {_RESOLUTION} FROM resolution"), "resolution"):
             held = held.union(Bitmap(row[5]))
         for row in self._all_checked(db.execute(f"SELECT {_STAGE_COLUMNS} FROM stage"), "stage"):
-            held = held.union(Bitmap(row[3]))
+            held = held.union(Bitmap(row[4]))
         return held
 
     def _remove(
@@ -449,8 +496,10 @@ _REMOVE_NAMING = "DELETE FROM naming WHERE (name, file) = (?, ?)"
 _KEY = "family = ? AND tree = ? AND profile = ?"
 _RESOLUTION = "id, family, tree, profile, finished, bits, checksum"
 _RESOLUTIONS = f"SELECT {_RESOLUTION} FROM resolution WHERE {_KEY} AND finished = ?"
-_STAGE_COLUMNS = "family, tree, profile, bits, checksum"
+_STAGE_COLUMNS = "family, tree, profile, fresh, bits, checksum"
 _STAGE = f"SELECT {_STAGE_COLUMNS} FROM stage WHERE {_KEY}"
+_NEWEST = "SELECT max(id), family, tree, profile, finished FROM resolution GROUP BY 2, 3, 4, 5"
+_STAGE_KEYS = "SELECT family, tree, profile FROM stage"
 _NOTHING = {"records": 0, "mentions": 0}
 
 
@@ -500,17 +549,3 @@ def _insert_by(verb: str, db: sqlite3.Connection, table: str, rows: Sequence[tup
     if rows:
         marks = ", ".join("?" * (len(rows[0]) + 1))
         db.executemany(f"{verb} INTO {table} VALUES ({marks})", [(*row, _checksum(row)) for row in rows])
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        status = os.stat(path)  # noqa: PTH116 - on a hot path, and twice as fast
-    except FileNotFoundError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    iterator = iter(items)
-    while batch := list(islice(iterator, size)):
-        yield batch

@@ -12,10 +12,9 @@ from typing import Self
 
 from nibd.stores.catalog import Catalog
 from nibd.stores.facts import FactStore
+from nibd.stores.file_identity import FileIdentity, file_identity
 from nibd.stores.relations import RelationStore
 from nibd.stores.structure import StructureStore
-
-FileIdentity = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +39,11 @@ class RepositoryFolder:
     def relations(self) -> Path:
         """Comes with the first relations, made by another process than the rest; it may be missing."""
         return self.root / "relations.db"
+
+    @property
+    def verifications(self) -> Path:
+        """Beside the relations, and written by the same process."""
+        return self.root / "verified.db"
 
     @property
     def lexical(self) -> Path:
@@ -135,15 +139,6 @@ class RepositoryStores:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def file_identity(path: Path) -> FileIdentity | None:
-    """What tells one file from another of the same name; `None` when there is none."""
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def fsync_folder(path: Path) -> None:

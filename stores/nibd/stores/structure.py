@@ -26,6 +26,7 @@ from typing import Any, NewType
 
 from sqlite_utils import Database, Migrations
 
+from nibd.stores.batches import batches
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.database import Connection, open_database, open_reader
 from nibd.stores.errors import CorruptStructure
@@ -168,7 +169,7 @@ class StructureStore:
 
     def files(self, rows: Iterable[int]) -> Iterator[tuple[FileRow, FileVersion]]:
         """The files of these rows, in the order given."""
-        for batch in _batches(rows, 500):
+        for batch in batches(rows, 500):
             marks = ",".join("?" * len(batch))
             found = {
                 row["id"]: self._file(row)
@@ -230,7 +231,7 @@ class StructureStore:
 
     def text_ids(self, rows: Iterable[int]) -> Iterator[tuple[FileRow, TextId]]:
         """The texts to embed of these files, each as often as it occurs."""
-        for batch in _batches(rows, 500):
+        for batch in batches(rows, 500):
             marks = ",".join("?" * len(batch))
             sql = f"""SELECT {_UNIT}, f.id FROM file f JOIN unit ON unit.source = f.source
                       WHERE f.id IN ({marks}) AND unit.text_id IS NOT NULL ORDER BY f.id, unit.ordinal"""
@@ -242,7 +243,7 @@ class StructureStore:
         """What these files hold: `language:L` and `skip:R` count files, `units:L2` units by level,
         `lines` and `imports` themselves."""
         total: dict[str, int] = {}
-        for batch in _batches(rows, 500):
+        for batch in batches(rows, 500):
             marks = ",".join("?" * len(batch))
             for sql in (_COUNT_FILES, _COUNT_LINES, _COUNT_UNITS, _COUNT_IMPORTS):
                 for key, count in self._db.rows(sql.format(marks=marks), tuple(batch)):
@@ -374,14 +375,3 @@ def _file_row(
         source = row[0]
     _insert(db, "file", [(next_row, *key, source)])
     return FileRow(next_row)
-
-
-def _batches(rows: Iterable[int], size: int) -> Iterator[list[int]]:
-    batch: list[int] = []
-    for row in rows:
-        batch.append(row)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
