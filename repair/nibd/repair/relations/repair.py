@@ -7,29 +7,30 @@ For one family on one server that holds the target tree:
 3. Ask the server about the rest (`resolve`), a batch of files at a time.
 4. Store the records that are new. The resolution of the target is that of the base with their bits turned.
 
-A build is a repair from no files, and a changed configuration is one from no relations. Everything asked is
-stored batch by batch under the target's tree, so that a repair that was stopped or killed goes on where
-it was.
+A build is a repair from no files, and a changed configuration is one from no relations. What it asked is
+stored batch by batch under the target's tree, so that a build that was stopped or killed goes on where it
+was; what it has so far can be published in parts. Files come in any order and give the same.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from nibd.repair.progress import Progress, Reporter
+from nibd.repair.relations.asking import Asking
 from nibd.repair.relations.change import FileChange, compare
 from nibd.repair.relations.families import FAMILIES
+from nibd.repair.relations.parts import NOTHING, Part, Parts, Totals
 from nibd.repair.relations.plan import Plan, Planner, kept_relations
 from nibd.repair.relations.resolve import Question, Resolver, Targets
 from nibd.repair.relations.source_file import SourceFile, SourceFiles
 from nibd.repair.servers.errors import ServerFailed
 from nibd.stores.bitmap import Bitmap
-from nibd.stores.errors import CorruptStore
 from nibd.stores.relation_types import FileRelations, Relation
-from nibd.stores.relations import RecordId, RelationStore, ResolutionId
+from nibd.stores.relations import CorruptRelations, RecordId, RelationStore, ResolutionId
 from nibd.stores.structure import StructureStore
 from nibd.stores.types import EMPTY_TREE, FileVersion, ProfileId, RepoPath, TreeId
 
@@ -44,26 +45,6 @@ class Side:
 
     tree: TreeId
     listing: Bitmap
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """Of a resolution: `unknown` of the `sites` got no answer."""
-
-    files: int = 0
-    sites: int = 0
-    unknown: int = 0
-
-    def plus(self, files: Iterable[FileRelations], sign: int = 1) -> Totals:
-        files = list(files)
-        return Totals(
-            self.files + sign * len(files),
-            self.sites + sign * sum(len(file.relations) for file in files),
-            self.unknown + sign * sum(file.unknown for file in files),
-        )
-
-
-NOTHING = Totals()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +69,22 @@ class Resolved:
     asked: Mapping[str, int]
     cut: int
     seconds: float
+    is_fresh: bool
+    """Whether every site was asked of a server that was started at this tree."""
+    unanswered: str | None
+    """Why a site got no answer, if one got none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What was asked so far."""
+
+    records: Bitmap = field(default_factory=Bitmap)
+    totals: Totals = NOTHING
+    is_fresh: bool = False
+
+    def plus(self, rows: Iterable[int], files: Iterable[FileRelations]) -> _Made:
+        return replace(self, records=self.records.changed(add=rows), totals=self.totals.plus(files))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +123,12 @@ class RelationRepair:
     report: Reporter
     by_file: bool = False
     """Ask whole files instead of sites: the coarser path, to compare with."""
+    is_fresh: Callable[[], bool] = lambda: False
+    """Whether the server that is running has seen no other tree."""
+    first: Sequence[RepoPath] = ()
+    """Files that a build asks about before others."""
+    publish: Callable[[Part], None] | None = None
+    """Takes the parts of a build."""
 
     def run(self, base: Base | None, target: Side) -> Resolved:
         """The relations of `target`, from those of `base`; without one, every site is asked."""
@@ -133,37 +136,64 @@ class RelationRepair:
         base = base or Base(Side(EMPTY_TREE, Bitmap()), Bitmap(), NOTHING)
         come = self._family(target.listing.minus(base.side.listing))
         gone = self._family(base.side.listing.minus(target.listing))
-        first = not base.records
-        staged = self.store.staged(self.family, target.tree, self.profile) if first else Bitmap()
         old = self._old(base.records, {*come, *gone})
         changes = self._changes(gone, come)
         before = {path: file for path, (_, file) in old.items()}
         plan = Planner(self.store, base.records, changes, before, base.totals.unknown == 0).plan()
-        resolver = self.resolver(target)
-        made: list[RecordId] = []
-        totals, bits = base.totals, base.records
-        for drafts in self._batches(plan, changes, old, self._paths(staged)):
-            files = self._answered(drafts, resolver)
-            if first and not made:
-                _require_answers(files, resolver)
-            if first:
-                made += self.store.stage(self.family, target.tree, self.profile, files)
-            else:
-                made += self.store.add(files)
-            totals = totals.plus(files)
-            self.report(Progress(self.family, len(made), len(plan.within) + len(plan.elsewhere)))
-        totals = totals.plus([file for _, file in old.values()], -1)
-        totals = totals.plus([asked.file for asked in plan.elsewhere.values()], -1)
-        totals = totals.plus(file for _, file in self.store.records(staged))
+        asking = Asking(lambda: self.resolver(target))
+        if base.records:
+            made = self._repaired(self._batches(plan, changes, old, ()), asking, plan)
+        else:
+            made = self._built(plan, changes, asking, target.tree)
+        totals = base.totals.plus([file for _, file in old.values()], -1)
+        totals = totals.plus([asked.file for asked in plan.elsewhere.values()], -1).together(made.totals)
         replaced = [row for row, _ in old.values()]
         replaced += [row for path in plan.elsewhere if (row := self.store.record_at(base.records, path))]
-        bits = bits.changed(remove=replaced, add=[*made, *staged])
+        bits = base.records.changed(remove=replaced, add=made.records)
         resolution = self.store.add_resolution(self.family, target.tree, self.profile, bits)
         seconds = time.perf_counter() - started
-        return Resolved(resolution, bits, totals, plan.counts(), plan.cut, seconds)
+        asked, why = plan.counts(), asking.unanswered
+        return Resolved(resolution, bits, totals, asked, plan.cut, seconds, made.is_fresh, why)
 
-    def _paths(self, records: Bitmap) -> set[RepoPath]:
-        return {file.path for _, file in self.store.packed(records)}
+    def _repaired(self, batches: Iterable[list[Draft]], asking: Asking, plan: Plan) -> _Made:
+        made = _Made()
+        for drafts in batches:
+            files = self._answered(drafts, asking)
+            made = made.plus(self.store.add(files), files)
+            self.report(Progress(self.family, made.totals.files, len(plan.within) + len(plan.elsewhere)))
+        return made
+
+    def _built(
+        self, plan: Plan, changes: Mapping[RepoPath, FileChange], asking: Asking, tree: TreeId
+    ) -> _Made:
+        """All relations; what a build of the same tree that did not come to its end had is not asked again."""
+        stage = self.store.staged(self.family, tree, self.profile)
+        staged = [record for _, record in self.store.packed(stage.records)]
+        made = _Made(stage.records, NOTHING.plus_packed(staged), stage.is_fresh)
+        parts, sites = Parts(), sum(map(len, plan.within.values()))
+        begun, done = False, {record.path for record in staged}
+        for drafts in self._batches(self._ordered(plan), changes, {}, done):
+            files = self._answered(drafts, asking)
+            if asking.is_over:  # what it left open is not kept: the next build asks it
+                raise ServerFailed(asking.why_over)
+            if not begun:
+                _require_answers(files, asking.resolver)
+            begun, fresh = True, self.is_fresh()
+            rows = self.store.stage(self.family, tree, self.profile, files, is_fresh=fresh)
+            made = replace(made.plus(rows, files), is_fresh=made.is_fresh and fresh)
+            self.report(Progress(self.family, made.totals.files, len(plan.within)))
+            if self.publish and parts.is_due():
+                self.publish(self._part(made, tree, len(plan.within), sites))
+        return made
+
+    def _ordered(self, plan: Plan) -> Plan:
+        order = {path: place for place, path in enumerate(self.first)}
+        paths = sorted(plan.within, key=lambda path: (order.get(path, len(order)), path))
+        return replace(plan, within={path: plan.within[path] for path in paths})
+
+    def _part(self, made: _Made, tree: TreeId, files: int, sites: int) -> Part:
+        resolution = self.store.add_resolution(self.family, tree, self.profile, made.records, finished=False)
+        return Part(resolution, made.records, made.totals, files, sites)
 
     def _changes(
         self, gone: Mapping[RepoPath, FileVersion], come: Mapping[RepoPath, FileVersion]
@@ -235,10 +265,10 @@ class RelationRepair:
             record = asked.file
             file = self.sources.get(record.path, record.blob, record.language)
             if file is None or len(file.sites) != len(record.relations):
-                raise CorruptStore(f"the relations of {record.path!r} are not those of {record.blob}")
+                raise CorruptRelations(f"the relations of {record.path!r} are not those of {record.blob}")
             every = range(len(file.sites)) if self.by_file else sorted(asked.why)
             yield Draft(file, {i: each.targets for i, each in enumerate(record.relations)}, tuple(every))
 
-    def _answered(self, drafts: list[Draft], resolver: Resolver) -> list[FileRelations]:
-        answers = resolver.ask([Question(draft.file, draft.asked) for draft in drafts])
+    def _answered(self, drafts: list[Draft], asking: Asking) -> list[FileRelations]:
+        answers = asking.ask([Question(draft.file, draft.asked) for draft in drafts])
         return [draft.answered(answer) for draft, answer in zip(drafts, answers, strict=True)]

@@ -1,0 +1,85 @@
+"""What is to be done for the relations of a snapshot: pure, so that it can be tested without a process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from nibd.repair.relations.families import families_of
+from nibd.stores.snapshot import Snapshot, ViewRecord
+from nibd.stores.types import Assurance, State, TreeId, View
+
+Step = tuple[str, list[str]]
+"""A navigator's method, and the families that it is for."""
+
+VERIFIED = (Assurance.VERIFIED, Assurance.EXACT)
+
+
+def next_step(
+    snapshot: Snapshot,
+    again: bool = False,
+    profiles: Mapping[str, str | None] | None = None,
+    lost: bool = False,
+) -> Step | None:
+    """Make the relations, verify those of some families, look what is installed, or nothing.
+
+    `again`: also try what failed, had no server, or lacks answers. `profiles` are those of what is installed
+    now; `None`: that is not known, and has to be looked up. `lost`: what records name is not there any more.
+    """
+    records = snapshot.relations
+    families = families_of_tree(snapshot)
+    if any(family not in records or _is_untried(records[family], again) for family in families):
+        return "relate", families
+    if profiles is not None and any(_is_other(records[family], profiles.get(family)) for family in families):
+        return "relate", families
+    if lost and families:
+        return "relate", families
+    repaired = [family for family in families if _is_repaired(records[family])]
+    if repaired:
+        return "verify", repaired
+    return ("look", []) if profiles is None and families else None
+
+
+def families_of_tree(snapshot: Snapshot) -> list[str]:
+    return families_of(snapshot.views[View.STRUCTURAL].counts)
+
+
+def failing(records: Iterable[ViewRecord]) -> str | None:
+    """Why some of these have to be tried again, if some have."""
+    reasons = [
+        record.reason or record.state.value
+        for record in records
+        if record.state is State.FAILED or (lacks_answers(record) and not _is_repaired(record))
+    ]
+    return "; ".join(reasons) or None
+
+
+def lacks_answers(record: ViewRecord) -> bool:
+    return record.state is State.READY and bool(record.counts.get("unknown"))
+
+
+def is_unmeasured(record: ViewRecord | None, tree: TreeId) -> bool:
+    """Whether how far static answers equal live ones is to be measured: once for each tree that is verified."""
+    if record is None or record.state is not State.READY or record.assurance is Assurance.REPAIRED:
+        return False
+    return record.agreement is None or record.agreement.tree != tree
+
+
+def _is_untried(record: ViewRecord, again: bool) -> bool:
+    if record.state is State.BUILDING:
+        return True
+    return again and (record.state in (State.FAILED, State.ABSENT) or lacks_answers(record))
+
+
+def _is_other(record: ViewRecord, profile: str | None) -> bool:
+    """Whether relations can be had with what is installed now, and these are not those."""
+    if profile is None:
+        return False  # their server is gone, which makes them no less right
+    return record.state is State.ABSENT or record.profile != profile
+
+
+def _is_repaired(record: ViewRecord) -> bool:
+    """Whether verification may make more of it. What a server left unanswered is asked once more so."""
+    if record.state is not State.READY:
+        return False
+    left = record.counts.get("verified", 0) < record.counts.get("files", 0)
+    return record.assurance is Assurance.REPAIRED or (record.assurance is Assurance.PARTIAL and left)
