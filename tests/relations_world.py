@@ -30,6 +30,7 @@ from nibd.repair.relations.relating import Relating
 from nibd.repair.relations.resolve import Question, Resolver, Targets
 from nibd.repair.relations.source_file import SourceFiles
 from nibd.repair.relations.verify import Verified
+from nibd.repair.relations.verifying import Verifying
 from nibd.repair.relations.workspace import Workspace
 from nibd.repair.servers.driver import Options
 from nibd.repair.transition import (
@@ -47,6 +48,7 @@ from nibd.stores.repository import RepositoryFolder, RepositoryStores
 from nibd.stores.snapshot import Snapshot, ViewRecord
 from nibd.stores.structure import StructureStore
 from nibd.stores.types import CheckoutId, CommitId, ProfileId, RepoPath
+from nibd.stores.verifications import VerificationStore
 
 MAIN = CheckoutId("main")
 Files = Mapping[str, str | None]
@@ -96,7 +98,9 @@ class World:
             RelationStore.open(self.folder.relations),
             SourceFiles(source, facts),
             Workspace(tree, cache, found, Options(cache)),
+            VerificationStore.open(self.folder.verifications),
         )
+        self.verifying = Verifying(self.relating)
         # without the standard library's source, which costs rust-analyzer 10 s
         self.relating.workspace._installed[self.family] = self._installed
 
@@ -104,6 +108,7 @@ class World:
         """As a navigator that ends does."""
         self.relating.workspace.close()
         self.relating.store.close()
+        self.relating.memory.close()
 
     def close(self) -> None:
         self.shut()
@@ -137,20 +142,25 @@ class World:
     ) -> Made:
         """Publish HEAD and its relations, repaired from the newest of `base` (of all) that has them."""
         snapshot = self.publish(commit)
-        kept = sorted(self.stores.catalog.snapshots(), key=lambda each: -each.generation)
         with Watch() as watch:
             record = self.relating.relate(
-                snapshot, self.family, kept if base is None else base, report or silent
+                snapshot, self.family, self.kept() if base is None else base, report or silent
             )
         self.put(record, commit)
         return Made(record, watch.asked())
 
-    def verify(self) -> tuple[Made, Verified]:
-        """Ask every site of what the checkout shows again, and publish."""
+    def verify(self, report: Reporter | None = None) -> tuple[Made, Verified]:
+        """Ask every site of what the checkout shows again, as far as `report` lets it go, and publish."""
         with Watch() as watch:
-            record, verified = self.relating.verify(self.current(), self.family, silent)
+            record, verified = self.verifying.verify(
+                self.current(), self.family, report or silent, self.kept()
+            )
         self.put(record)
         return Made(record, watch.asked()), verified
+
+    def kept(self) -> list[Snapshot]:
+        """Newest first."""
+        return sorted(self.stores.catalog.snapshots(), key=lambda each: -each.generation)
 
     def put(self, record: ViewRecord, commit: str | None = None) -> None:
         outcome = publish_relations(self._transition, self._target(commit), {self.family: record})

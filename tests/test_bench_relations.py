@@ -12,12 +12,12 @@ import language_servers
 from gitrepo import Repo
 from nibd.bench import relations_cases, relations_command
 from nibd.bench.relations_cases import evenly_spread
-from nibd.bench.relations_difference import Compared, compare, kind_of
 from nibd.bench.relations_figures import report_transitions
 from nibd.bench.relations_follow import Failed, Followed, Sample
 from nibd.bench.relations_inverse import Matches
 from nibd.bench.report import Report
 from nibd.bench.world import BenchError
+from nibd.repair.relations.comparison import Compared, compare, kind_of
 from nibd.stores.relation_records import RelationRecord, pack
 from nibd.stores.relation_types import FileRelations, Relation, RelationKind, Site, Target
 from nibd.stores.types import BlobId, RepoPath

@@ -315,6 +315,7 @@ def test_verify_names_the_first_differences_and_counts_the_rest() -> None:
         "commit": OLD,
         "generation": 4,
         "views": {"lexical": differs, "structural": {"equal": True, "compared": {}, "differences": []}},
+        "relations": None,
     }
 
     assert list(render_verify(result, PLAIN)) == [

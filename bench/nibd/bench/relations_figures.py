@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from nibd.bench.relations_difference import Compared
 from nibd.bench.relations_follow import Built, Followed, Sample
 from nibd.bench.report import Report, p95
+from nibd.repair.relations.comparison import Compared
 
 ORDINARY_FILES = 5
 RATIO_BARS = {"c": 2.0}

@@ -26,8 +26,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nibd.bench.relations_cases import Case, Chain
-from nibd.bench.relations_difference import Compared, compare
-from nibd.bench.relations_world import Published, Records, Side, published, side
+from nibd.bench.relations_world import Published, Side, published, side
+from nibd.repair.relations.comparison import Compared, Records, Told, compare
 from nibd.stores.snapshot import Snapshot, ViewRecord
 
 
@@ -251,7 +251,7 @@ class _Walk:
         resolved = second.by_file(snapshot)
         sample.by_file_s = time.perf_counter() - started
         sample.requests["by_file"] = second.sent().since(before)
-        return {file.path: file for _, file in second.store.packed(resolved.records)}
+        return Told(second.store, resolved.records).records()
 
     def _cold(self, parent: Snapshot, snapshot: Snapshot, sample: Sample) -> None:
         with side(self.views, self.chain.family, self.how.servers, self.warm.store) as cold:

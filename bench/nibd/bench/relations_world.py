@@ -23,28 +23,24 @@ from nibd.bench.rebuild import NO_DENSE
 from nibd.bench.world import BenchError
 from nibd.repair.git import GitSource, open_source
 from nibd.repair.policy import EXTRACTOR, Policy
-from nibd.repair.private_tree import PrivateTree
-from nibd.repair.progress import Progress, Reporter
+from nibd.repair.progress import Progress
+from nibd.repair.relations.aside import aside
+from nibd.repair.relations.comparison import Records, Told
 from nibd.repair.relations.relating import Relating
-from nibd.repair.relations.repair import RelationRepair, Resolved
-from nibd.repair.relations.repair import Side as RepairSide
-from nibd.repair.relations.resolve import Resolver
-from nibd.repair.relations.source_file import SourceFiles
+from nibd.repair.relations.repair import Resolved
 from nibd.repair.relations.verify import Verified
-from nibd.repair.relations.workspace import Workspace
-from nibd.repair.servers.driver import Options, Search
+from nibd.repair.relations.verifying import Verifying
+from nibd.repair.servers.driver import Search
 from nibd.repair.servers.server import LanguageServer
 from nibd.repair.transition import RulesCache, Target, Transition, publish_relations, repair
 from nibd.stores.facts import FactStore
-from nibd.stores.relation_records import RelationRecord
 from nibd.stores.relations import RelationStore
 from nibd.stores.repository import RepositoryFolder, RepositoryStores
 from nibd.stores.snapshot import Snapshot, ViewRecord
 from nibd.stores.structure import StructureStore
-from nibd.stores.types import CheckoutId, CommitId, RepoPath, State, TreeId
+from nibd.stores.types import CheckoutId, CommitId, State, TreeId
 
 CHECKOUT = CheckoutId("bench")
-Records = dict[RepoPath, RelationRecord]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,32 +93,6 @@ def _clone(repository: Path, target: Path) -> None:
         raise BenchError(f"{repository} can't be cloned: {done.stderr.strip()}")
 
 
-@dataclass(slots=True)
-class _Relating(Relating):
-    asked: LanguageServer | None = None
-    """The server that was asked last. Looking for it would start one where one has to be replaced."""
-
-    def _resolver(self, family: str, side: RepairSide, report: Reporter) -> Resolver:
-        resolver = Relating._resolver(self, family, side, report)  # slots leave no plain super()
-        self.asked = resolver.server
-        return resolver
-
-    def by_file(self, snapshot: Snapshot, family: str, base: Snapshot) -> Resolved:
-        """The coarser path: whole files are asked where `relate` asks sites."""
-        side, profile = self._side(snapshot), self.profile(family)
-        repair = RelationRepair(
-            family,
-            profile,
-            self.store,
-            self.structure,
-            self.sources,
-            lambda target: self._resolver(family, target, silent),
-            silent,
-            by_file=True,
-        )
-        return repair.run(self._base(family, profile, [base], side), side)
-
-
 @dataclass(frozen=True, slots=True)
 class Sent:
     """How many requests a server has been sent, by method."""
@@ -139,7 +109,7 @@ class Sent:
 class Side:
     """Servers on a private tree. `kept` holds the snapshots whose relations it has, newest first."""
 
-    relating: _Relating
+    relating: Relating
     folder: Path
     family: str
     kept: list[Snapshot] = field(default_factory=list)
@@ -165,7 +135,7 @@ class Side:
         return record
 
     def by_file(self, snapshot: Snapshot) -> Resolved:
-        return self.relating.by_file(snapshot, self.family, self.kept[0])
+        return self.relating.by_file(snapshot, self.family, self.kept[:1], silent)
 
     def keep(self, snapshot: Snapshot, record: ViewRecord) -> Snapshot:
         """Repair the next from here; the snapshot with its relations."""
@@ -174,22 +144,23 @@ class Side:
         return related
 
     def verify(self, snapshot: Snapshot) -> tuple[ViewRecord, Verified]:
-        return self.relating.verify(snapshot, self.family, silent)
+        return Verifying(self.relating).verify(snapshot, self.family, silent, self.kept)
 
     def records(self, record: ViewRecord) -> Records:
         """The relations of each file, packed."""
         assert record.resolution is not None, "it is ready"
-        return {file.path: file for _, file in self.store.packed(self.store.resolution(record.resolution))}
+        return Told(self.store, self.store.resolution(record.resolution)).records()
 
     @property
     def server(self) -> LanguageServer:
         """The one that was asked last."""
-        assert self.relating.asked is not None, "relations were made or verified"
-        return self.relating.asked
+        running = self.relating.workspace.running(self.family)
+        assert running is not None, "relations were made or verified"
+        return running
 
     def sent(self) -> Sent:
         """What that one has been sent so far."""
-        server = self.relating.asked
+        server = self.relating.workspace.running(self.family)
         return Sent(server, Counter(server.requests if server else {}))
 
 
@@ -209,19 +180,12 @@ def side(
         forbidden=(views.work_tree, folder),
         home=Path.home(),
     )
-    own = store is None
     structure = StructureStore.open_reader(views.folder.structure)
     facts = FactStore.open_reader(views.folder.facts, EXTRACTOR)
-    relations = store or RelationStore.open(folder / "relations.db")
-    tree = PrivateTree.open(folder / "tree", views.source)
-    workspace = Workspace(tree, folder / "servers", search, Options(folder / "servers"))
     try:
-        sources = SourceFiles(views.source, facts)
-        yield Side(_Relating(views.source, structure, relations, sources, workspace), folder, family)
+        with aside(folder, views.source, structure, facts, search, store) as relating:
+            yield Side(relating, folder, family)
     finally:
-        workspace.close()
-        if own:
-            relations.close()
         facts.close()
         structure.close()
         shutil.rmtree(folder, ignore_errors=True)

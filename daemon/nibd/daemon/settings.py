@@ -128,6 +128,13 @@ class RelationsSettings:
         default=1800,
         metadata=_rule("A repository's servers end when nothing was asked for so long.", (1, 86_400)),
     )
+    audit_transitions: int = field(
+        default=20,
+        metadata=_rule(
+            "Verified relations are audited by a fresh server after so many transitions; 0: never.",
+            (0, 100_000),
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)

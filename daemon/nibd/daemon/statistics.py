@@ -1,15 +1,25 @@
-"""What the daemon did since it started: jobs, durations, work. Shown by `status --json`."""
+"""What the daemon did since it started: jobs, durations, work. Shown by `status --json`.
+
+How often the repair of relations alone was right is counted by the navigators, on disk, and read from there.
+"""
 
 from __future__ import annotations
 
 import statistics
 import time
 from collections import Counter, deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from nibd.ipc.messages import JsonObject
+from nibd.stores.errors import StoreError
+from nibd.stores.repository import RepositoryFolder
 from nibd.stores.types import RepositoryId
+from nibd.stores.verifications import VerificationStore
 
+Repairs = Mapping[RepositoryId, Mapping[str, JsonObject]]
+"""Of each repository and family, the account of its transitions as JSON."""
 KEPT_DURATIONS = 200
 DEEP_COLLECTION_S = 24 * 3600.0
 FIRST_COLLECTION_S = 600.0
@@ -33,6 +43,26 @@ class JobStatistics:
             "seconds_max": round(durations[-1], 4) if durations else None,
             "work": {key: round(value, 3) for key, value in sorted(self.work.items())},
         }
+
+
+def repairs_of(folders: Mapping[RepositoryId, RepositoryFolder]) -> Repairs:
+    """Read what was counted; what can't be read is begun anew by its navigator, and left out."""
+    return {repository: _repairs(folder.verifications) for repository, folder in folders.items()}
+
+
+def _repairs(path: Path) -> dict[str, JsonObject]:
+    try:
+        if not VerificationStore.is_made(path):
+            return {}
+        store = VerificationStore.open_reader(path)
+    except StoreError:
+        return {}
+    try:
+        return {family: dict(account.as_json()) for family, account in store.accounts().items()}
+    except StoreError:
+        return {}
+    finally:
+        store.close()
 
 
 @dataclass(slots=True)

@@ -24,6 +24,8 @@ from nibd.stores.types import CommitId, RepositoryId
 
 Key = tuple[RepositoryId, Generation, CommitId, tuple[str, ...]]
 
+RELATIONS = "relations"
+"""Among the views: compare the relations too."""
 WAITING: Json = {"stage": "waiting for another verification", "done": 0, "total": None}
 BEGUN: Json = {"stage": "rebuild", "done": 0, "total": None}
 
@@ -102,7 +104,8 @@ class Verifications:
             "scratch": scratch,
             **self._coordinator.job_parameters(state, publication.commit),
             "generation": publication.snapshot.generation,
-            "views": views,
+            "views": [view for view in views if view != RELATIONS],
+            "navigation": self._navigation(state, publication) if RELATIONS in views else None,
         }
         child = None
         try:
@@ -117,9 +120,12 @@ class Verifications:
                 await child.wait()
             await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
         return {
-            "equal": all(view["equal"] for view in compared.values()),
+            "equal": all(each["equal"] for part in compared.values() for each in (part or {}).values()),
             "commit": publication.commit,
             "tree": publication.snapshot.tree,
             "generation": publication.snapshot.generation,
-            "views": compared,
+            **compared,
         }
+
+    def _navigation(self, state: CheckoutState, publication: Publication) -> JsonObject:
+        return self._coordinator.navigation.job(state.checkout, publication.snapshot)

@@ -1,10 +1,10 @@
 """The verifier: `python -m nibd.daemon.verifier`, a child that rebuilds a tree aside and compares.
 
 One request, `verify`, with the `Job` parameters of the indexer, the generation to compare with, the
-views asked for and a scratch folder, which the daemon removes. The same tree is built from nothing
-there, with empty caches and in this process, and every view is compared (`nibd.query.comparison`). For
-the dense view this process loads the model itself, and embeds all texts again, or `DENSE_TEXTS` of them
-in a larger repository.
+views asked for, what the navigator would be told where relations are asked for (`relations_verdict`), and a
+scratch folder, which the daemon removes. The same tree is built from nothing there, with empty caches and in
+this process, and every view is compared (`nibd.query.comparison`). For the dense view this process loads the
+model itself, and embeds all texts again, or `DENSE_TEXTS` of them in a larger repository.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from nibd.daemon.indexer import Indexer, Job, serve
+from nibd.daemon.indexer import Indexer, Job, reporter, serve
+from nibd.daemon.navigator import Job as NavigatorJob
+from nibd.daemon.relations_verdict import Bench
 from nibd.ipc.child_endpoint import ChildEndpoint, ChildRequest
-from nibd.ipc.messages import ErrorCode, Json, RpcError
+from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
 from nibd.query.comparison import Comparison, Side, compare_dense, compare_lexical, compare_structure
+from nibd.repair.git import open_source
 from nibd.repair.policy import EXTRACTOR
 from nibd.stores.catalog import Catalog
 from nibd.stores.dense import DenseStore
@@ -26,6 +29,7 @@ from nibd.stores.dense_rows import members, read_rows
 from nibd.stores.embeddings import EmbeddingStore
 from nibd.stores.facts import FactStore
 from nibd.stores.lexical import LexicalGeneration
+from nibd.stores.relations import RelationStore
 from nibd.stores.repository import RepositoryFolder
 from nibd.stores.snapshot import Snapshot
 from nibd.stores.structure import StructureStore
@@ -39,7 +43,7 @@ DENSE_TEXTS = 4000
 def verify(request: ChildRequest) -> Json:
     params = dict(request.params)
     generation, views = params.pop("generation"), params.pop("views")
-    scratch = Path(params.pop("scratch"))
+    scratch, navigation = Path(params.pop("scratch")), params.pop("navigation")
     job = Job(**params)
     published = RepositoryFolder(Path(job.folder))
     snapshot = _published(published, generation)
@@ -58,7 +62,24 @@ def verify(request: ChildRequest) -> Json:
         compared["lexical"] = compare_lexical(old, new)
     if View.DENSE in views and snapshot.views[View.DENSE].artifact:
         compared["dense"] = _dense(request, params["dense"], published, snapshot, new, scratch)
-    return {name: _json(comparison) for name, comparison in compared.items()}
+    verdicts = None if navigation is None else _relations(request, navigation, snapshot, fresh, scratch)
+    return {"views": {name: _json(each) for name, each in compared.items()}, "relations": verdicts}
+
+
+def _relations(
+    request: ChildRequest, navigation: dict[str, Any], snapshot: Snapshot, fresh: Snapshot, scratch: Path
+) -> dict[str, JsonObject]:
+    job, rebuilt = NavigatorJob(**navigation), RepositoryFolder(scratch / "views")
+    path = RepositoryFolder(Path(job.folder)).relations
+    published = RelationStore.open_reader(path) if RelationStore.is_made(path) else None
+    bench = Bench(
+        open_source(Path(job.work_tree)),
+        job,
+        scratch,
+        StructureStore.open_reader(rebuilt.structure),
+        FactStore.open_reader(rebuilt.facts, EXTRACTOR),
+    )
+    return bench.verdicts(published, snapshot, fresh, reporter(request))
 
 
 def _published(folder: RepositoryFolder, generation: int) -> Snapshot:

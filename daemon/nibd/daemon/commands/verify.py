@@ -15,7 +15,7 @@ from nibd.daemon.commands._output import Style, counted, emit, style_of, visible
 from nibd.daemon.commands._progress import ProgressBar
 from nibd.ipc.messages import Json, JsonObject
 
-ABOUT = "Compare views with a fresh build of the same tree; exit status 1 when they differ."
+ABOUT = "Compare views, or relations, with a fresh build of the same tree; exit status 1 when they differ."
 
 _SHOWN = 20
 
@@ -28,12 +28,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=("lexical", "structural", "dense"),
         help="compare this view; can be given again (default: all that are ready)",
     )
+    parser.add_argument(
+        "--relations",
+        action="store_true",
+        help="compare relations with those of fresh language servers, alone or with the views that are given",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     params: JsonObject = {"path": _daemon.real_path(arguments.path)}
     if arguments.view:
         params["views"] = list(dict.fromkeys(arguments.view))
+    if arguments.relations:
+        params["relations"] = True
     with _daemon.connect() as client, ProgressBar() as bar:
         result = _daemon.expect(client.call("verify", params, bar.notified, timeout_s=math.inf))
     emit(arguments, result, "\n".join(_render(result, style_of(sys.stdout))))
@@ -41,17 +48,56 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _render(result: JsonObject, style: Style) -> Iterator[str]:
-    verdict = style("green", "equal") if result["equal"] else style("red", "DIFFERENT")
-    yield f"{verdict}: commit {short(result['commit'])}, generation {result['generation']}"
+    families: JsonObject = result["relations"] or {}
+    unknown = [each for each in families.values() if each["equal"] is None]
+    differs = any(each["equal"] is False for each in (*result["views"].values(), *families.values()))
+    verdict = "DIFFERENT" if differs else "NOT COMPARED IN FULL" if unknown else "equal"
+    shown = style("green" if verdict == "equal" else "red", verdict)
+    yield f"{shown}: commit {short(result['commit'])}, generation {result['generation']}"
     for name, view in result["views"].items():
-        compared = ", ".join(counted(n, what.replace("_", " ")) for what, n in view["compared"].items())
-        yield f"{name}: {'equal' if view['equal'] else 'DIFFERENT'}; compared {compared or 'nothing'}"
-        named, count = view["differences"], view.get("count", len(view["differences"]))
-        yield from (f"  {_difference(each)}" for each in named[:_SHOWN])
-        if count > len(named[:_SHOWN]):
-            yield f"  … {count - len(named[:_SHOWN])} more"
+        yield from _part(name, view)
+    for family, relations in families.items():
+        yield from _relations(f"relations {family}", relations)
+    if result["relations"] == {}:
+        yield "relations: there are no files of a language that has them"
+
+
+def _part(name: str, part: JsonObject) -> Iterator[str]:
+    compared = ", ".join(counted(n, what.replace("_", " ")) for what, n in part["compared"].items())
+    yield f"{name}: {'equal' if part['equal'] else 'DIFFERENT'}; compared {compared or 'nothing'}"
+    yield from _listed(part["differences"], part.get("count", len(part["differences"])))
+
+
+def _relations(name: str, relations: JsonObject) -> Iterator[str]:
+    if relations["equal"] is None:
+        yield f"{name}: not compared: {visible_line(relations['reason'])}"
+        return
+    yield from _part(name, relations)
+    varying = relations["varying"]
+    if varying["count"]:
+        yield f"{name}: two fresh servers differ in {counted(varying['count'], 'sites')}, which were left out"
+        yield from _listed(varying["differences"], varying["count"])
+
+
+def _listed(named: list[Json], count: int) -> Iterator[str]:
+    yield from (f"  {_difference(each)}" for each in named[:_SHOWN])
+    if count > len(named[:_SHOWN]):
+        yield f"  … {count - len(named[:_SHOWN])} more"
 
 
 def _difference(difference: Json) -> str:
+    if isinstance(difference, dict) and "published" in difference:
+        return visible_line(_of_site(difference))
     text = difference if isinstance(difference, str) else json.dumps(difference, ensure_ascii=False)
     return visible_line(text)
+
+
+def _of_site(difference: JsonObject) -> str:
+    where = difference["path"] if difference["line"] is None else f"{difference['path']}:{difference['line']}"
+    published, fresh = (_targets(difference[side]) for side in ("published", "fresh"))
+    name = f" {difference['name']}" if difference["name"] else ""
+    return f"{where}{name} ({difference['kind']}): published {published}; a fresh server {fresh}"
+
+
+def _targets(targets: list[str] | None) -> str:
+    return "unknown" if targets is None else ", ".join(targets) or "nothing"

@@ -40,8 +40,8 @@ class Difference:
     name: str
     start_byte: int
     kind: str
-    ours: list[str] | None
-    theirs: list[str] | None
+    ours: tuple[str, ...] | None
+    theirs: tuple[str, ...] | None
 
     def __str__(self) -> str:
         return f"{self.path}@{self.start_byte} {self.name} ({self.kind}): {self.ours} | {self.theirs}"
@@ -82,7 +82,7 @@ def compare(ours: Records, theirs: Records, leave: Iterable[Spot] = ()) -> Compa
         result.sites += one.sites if one else 0
         if one is None or other is None:
             if (path, -1) not in left:
-                _whole(result, path, "file", ["there"] if one else None, ["there"] if other else None)
+                _whole(result, path, "file", ("there",) if one else None, ("there",) if other else None)
         elif (one.blob, one.language, one.payload) != (other.blob, other.language, other.payload):
             _compare_file(result, one.file(), other.file(), left)
     return result
@@ -91,7 +91,7 @@ def compare(ours: Records, theirs: Records, leave: Iterable[Spot] = ()) -> Compa
 def _compare_file(result: Compared, one: FileRelations, other: FileRelations, left: frozenset[Spot]) -> None:
     sites = [[relation.site for relation in file.relations] for file in (one, other)]
     if sites[0] != sites[1]:
-        _whole(result, one.path, "sites", [str(len(sites[0]))], [str(len(sites[1]))])
+        _whole(result, one.path, "sites", (str(len(sites[0])),), (str(len(sites[1])),))
         return
     for index, (ours, theirs) in enumerate(zip(one.relations, other.relations, strict=True)):
         if ours.targets != theirs.targets and (one.path, index) not in left:
@@ -111,10 +111,10 @@ class Told:
     def records(self) -> dict[RepoPath, RelationRecord]:
         return {record.path: record for _, record in self.store.packed(self.rows)}
 
-    def definition(self, path: RepoPath, byte: int) -> list[str] | None:
+    def definition(self, path: RepoPath, byte: int) -> tuple[str, ...] | None:
         record = self.store.packed_at(self.rows, path)
         relation = record.relation_at(byte) if record else None
-        return _shown(relation.targets) if relation else []
+        return _shown(relation.targets) if relation else ()
 
     def references(self, target: Target) -> set[Spot]:
         """Here by offset: where in which file."""
@@ -150,7 +150,7 @@ def replay(ours: Told, theirs: Told, seed: str, result: Compared, requests: int 
             result.requests += 1
             one, other = ours.references(target), theirs.references(target)
             for at, byte in sorted((one ^ other) - differing):
-                sides = (["there"] if (at, byte) in each else [] for each in (one, other))
+                sides = (("there",) if (at, byte) in each else () for each in (one, other))
                 result.differ((at, -1), Difference(text(at), target.name, byte, "request", *sides))
 
 
@@ -164,13 +164,17 @@ def kind_of(ours: tuple[Target, ...] | None, theirs: tuple[Target, ...] | None) 
 
 
 def _whole(
-    result: Compared, path: RepoPath, kind: str, ours: list[str] | None, theirs: list[str] | None
+    result: Compared,
+    path: RepoPath,
+    kind: str,
+    ours: tuple[str, ...] | None,
+    theirs: tuple[str, ...] | None,
 ) -> None:
     result.differ((path, -1), Difference(text(path), "", 0, kind, ours, theirs))
 
 
-def _shown(targets: tuple[Target, ...] | None) -> list[str] | None:
-    return None if targets is None else [_target(target) for target in targets]
+def _shown(targets: tuple[Target, ...] | None) -> tuple[str, ...] | None:
+    return None if targets is None else tuple(_target(target) for target in targets)
 
 
 def _target(target: Target) -> str:

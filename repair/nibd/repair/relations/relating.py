@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -14,18 +14,21 @@ from nibd.repair.private_tree import LOCK_FILES, Dependencies, ModuleCaches, fin
 from nibd.repair.progress import Progress, Reporter
 from nibd.repair.relations.configuration import is_configuration, what_counts
 from nibd.repair.relations.families import FAMILIES, families_of
-from nibd.repair.relations.repair import Base, RelationRepair, Resolved, Side, Totals
+from nibd.repair.relations.parts import NOTHING, Part, Totals
+from nibd.repair.relations.recent import recently_committed
+from nibd.repair.relations.repair import Base, RelationRepair, Resolved, Side
 from nibd.repair.relations.resolve import Externals, Resolver
 from nibd.repair.relations.source_file import SourceFile, SourceFiles
-from nibd.repair.relations.verify import Verification, Verified
 from nibd.repair.relations.workspace import ServerMissing, Workspace
 from nibd.repair.servers.errors import ServerFailed
+from nibd.repair.servers.registry import driver_of_family
 from nibd.repair.servers.server import LanguageServer, Request
 from nibd.stores.bitmap import Bitmap
-from nibd.stores.relations import RecordId, RelationStore
+from nibd.stores.relations import RelationStore
 from nibd.stores.snapshot import Coverage, Snapshot, ViewRecord, resolution_artifact
 from nibd.stores.structure import StructureStore
 from nibd.stores.types import Assurance, FileVersion, ProfileId, RepoPath, Skip, State, TreeId, View
+from nibd.stores.verifications import VerificationStore
 
 RELATIONS_VERSION = "relations-1"
 """Raise it with any change of what a site is or how a target is named: relations are kept under it."""
@@ -35,15 +38,28 @@ PROBES_A_FILE = 4
 _NO_TEXT = frozenset({Skip.SYMLINK, Skip.SUBMODULE, Skip.MISSING_OBJECT})
 
 
+@dataclass(frozen=True, slots=True)
+class Building:
+    """How relations are made that there were none of: what is told of it, and who takes its parts."""
+
+    report: Reporter
+    publish: Callable[[ViewRecord], None] | None = None
+
+    def taker(self, profile: ProfileId) -> Callable[[Part], None] | None:
+        publish = self.publish
+        return None if publish is None else lambda part: publish(_partial(profile, part))
+
+
 @dataclass(slots=True)
 class Relating:
-    """Makes and verifies the relations of one repository's snapshots. For one thread."""
+    """Makes the relations of one repository's snapshots. For one thread. `memory` tells what was verified."""
 
     source: GitSource
     structure: StructureStore
     store: RelationStore
     sources: SourceFiles
     workspace: Workspace
+    memory: VerificationStore
     externals: Externals = field(default_factory=Externals)
     _looked: tuple[TreeId, Path, Dependencies] | None = None
 
@@ -83,58 +99,68 @@ class Relating:
         return families_of(snapshot.views[View.STRUCTURAL].counts)
 
     def relate(
-        self, snapshot: Snapshot, family: str, kept: Sequence[Snapshot], report: Reporter
+        self,
+        snapshot: Snapshot,
+        family: str,
+        kept: Sequence[Snapshot],
+        report: Reporter,
+        building: Building | None = None,
     ) -> ViewRecord:
         """The record of the family's relations at the snapshot's tree.
 
-        Repaired from the first of `kept` that has them under the same profile. Raises what `report` raises.
+        Repaired from the first of `kept` that has them under the same profile; without one they are built, as
+        `building` says. Raises what reporters raise.
         """
         try:
             profile = self.profile(family)
-            made = _made_before(snapshot.tree, family, profile, kept)
-            if made is not None:
-                return made
-            return self._related(snapshot, family, profile, kept, report)
         except ServerMissing as missing:
             return ViewRecord(State.ABSENT, reason=str(missing))
+        try:
+            made = self._made_before(snapshot.tree, family, profile, kept)
+            if made is not None:
+                return made
+            return self._related(snapshot, family, profile, kept, report, building or Building(report))
         except ServerFailed as failed:
-            return ViewRecord(State.FAILED, reason=str(failed))
+            return ViewRecord(State.FAILED, profile=profile, reason=str(failed))
 
-    def verify(self, snapshot: Snapshot, family: str, report: Reporter) -> tuple[ViewRecord, Verified]:
-        """Ask every site of the snapshot's relations again; the record after that. Raises ServerFailed."""
-        started = time.perf_counter()
-        before = snapshot.relations[family]
-        assert before.resolution is not None, "what is verified is there"
-        records = self.store.resolution(before.resolution)
-        side = self._side(snapshot)
-        resolver = self._resolver(family, side, report)
-        verification = Verification(self.store, self.sources, resolver, report)
-        verified = verification.run(records, [RecordId(record) for record in records])
-        if not resolver.server.is_alive:  # what it left unanswered says nothing of what is stored
-            raise ServerFailed(f"{resolver.server.driver.server} died while relations were verified")
-        if not resolver.server.is_alive:  # what it left unanswered says nothing of what is stored
-            raise ServerFailed(f"{resolver.server.driver.server} died while relations were verified")
-        self.workspace.was_asked_everything(family)
-        resolution = self.store.add_resolution(
-            family, snapshot.tree, ProfileId(before.profile), verified.records
-        )
-        assurance = Assurance.EXACT if self.workspace.is_fresh(family) else Assurance.VERIFIED
-        left = verified.unanswered
-        record = replace(
-            before,
-            assurance=Assurance.PARTIAL if left else assurance,
-            artifact=resolution_artifact(resolution, verified.records),
-            reason=self._reason(family, left),
-            counts={**before.counts, "unknown": left},
-            work={
-                **before.work,
-                "verify_seconds": time.perf_counter() - started,
-                "verify_asked": verified.asked,
-                "differences": len(verified.differences),
-                "dropped": len(resolver.dropped),
-            },
-        )
-        return record, verified
+    def holds(self, record: ViewRecord | None) -> bool:
+        """Whether what a record names is there: relations.db may have been made anew since."""
+        resolution = record.resolution if record else None
+        return resolution is not None and self.store.has_resolution(resolution)
+
+    def bring(self, snapshot: Snapshot, family: str, report: Reporter) -> None:
+        """Have the family's server hold the snapshot's tree, settled. Raises ServerMissing, ServerFailed."""
+        self.resolver(family, self.side(snapshot), report)
+
+    def known(self, snapshot: Snapshot, family: str) -> Bitmap:
+        """The records of the snapshot's relations, with what was corrected since they were published."""
+        record = snapshot.relations[family]
+        assert record.resolution is not None, "there are some"
+        newest = self.store.find_resolution(family, snapshot.tree, ProfileId(record.profile))
+        return self.store.resolution(max(record.resolution, newest or record.resolution))
+
+    def unknown(self, record: ViewRecord, records: Bitmap) -> int:
+        """How many sites are unknown in `records`, which are the record's relations as corrected."""
+        assert record.resolution is not None, "there are some"
+        old, unknown = self.store.resolution(record.resolution), record.counts["unknown"]
+        for rows, sign in ((records.minus(old), 1), (old.minus(records), -1)):
+            unknown += sign * sum(each.unknown for _, each in self.store.packed(rows))
+        return unknown
+
+    @contextmanager
+    def fresh(self, family: str, side: Side, report: Reporter) -> Iterator[Resolver]:
+        """Of a new server beside the family's, at the same tree and settled; it ends with the context."""
+        self.workspace.move(side.tree, report)
+        with self.workspace.second(family, lambda: self._questions(family, side.listing)) as server:
+            yield self._resolver_of(server, side)
+
+    def by_file(
+        self, snapshot: Snapshot, family: str, kept: Sequence[Snapshot], report: Reporter
+    ) -> Resolved:
+        """What `relate` does by a coarser path, to compare with: whole files are asked instead of sites."""
+        side, profile = self.side(snapshot), self.profile(family)
+        repair = self._repair(family, profile, lambda target: self.resolver(family, target, report), report)
+        return replace(repair, by_file=True).run(self._base(family, profile, kept, side), side)
 
     def profile(self, family: str) -> ProfileId:
         """What the family's relations depend on outside the tree. Raises ServerMissing."""
@@ -149,16 +175,36 @@ class Relating:
         profile: ProfileId,
         kept: Sequence[Snapshot],
         report: Reporter,
+        building: Building,
     ) -> ViewRecord:
-        side = self._side(snapshot)
+        side = self.side(snapshot)
         base = self._base(family, profile, kept, side)
+        report = building.report if base is None else report
         used: list[Resolver] = []
 
         def resolver(target: Side) -> Resolver:
-            used.append(self._resolver(family, target, report))
+            used.append(self.resolver(family, target, report))
             return used[-1]
 
-        repair = RelationRepair(
+        repair = self._repair(family, profile, resolver, report)
+        if base is None:
+            repair.first = recently_committed(self.source)
+            repair.publish = building.taker(profile)
+        resolved = repair.run(base, side)
+        if base is None:
+            self.workspace.was_asked_everything(family)
+        else:
+            self._begin(family, base.side, side)
+        assurance = Assurance.EXACT if base is None and resolved.is_fresh else Assurance.REPAIRED
+        record = _record(profile, resolved, assurance, base is None)
+        dropped = sum(len(each.dropped) for each in used)
+        reason = self.reason(family, resolved.totals.unknown, why=resolved.unanswered)
+        return replace(record, reason=reason, work={**record.work, "dropped": dropped})
+
+    def _repair(
+        self, family: str, profile: ProfileId, resolver: Callable[[Side], Resolver], report: Reporter
+    ) -> RelationRepair:
+        return RelationRepair(
             family,
             profile,
             self.store,
@@ -166,19 +212,28 @@ class Relating:
             self.sources,
             resolver,
             report,
+            is_fresh=lambda: self.workspace.is_fresh(family),
         )
-        resolved = repair.run(base, side)
-        if base is None:
-            self.workspace.was_asked_everything(family)
-        fresh = base is None and self.workspace.is_fresh(family)
-        record = _record(profile, resolved, Assurance.EXACT if fresh else Assurance.REPAIRED)
-        dropped = sum(len(each.dropped) for each in used)
-        reason = self._reason(family, resolved.totals.unknown)
-        return replace(record, reason=reason, work={**record.work, "dropped": dropped})
 
-    def _reason(self, family: str, unknown: int) -> str | None:
-        """What the answers lack, in words."""
-        said = [f"the language server gave no answer for {unknown} sites"] if unknown else []
+    def _begin(self, family: str, old: Side, new: Side) -> None:
+        """Count a transition, which is to be verified."""
+        self.memory.begin(family, new.tree)
+        many = driver_of_family(family).audit_after
+        changed = islice(self._files(family, new.listing.minus(old.listing)), many + 1)
+        if many and sum(1 for _ in changed) > many:
+            self.memory.ask_audit(family)
+
+    def reason(
+        self, family: str, unknown: int, unanswered: int = 0, why: str | None = None
+    ) -> str | None:
+        """What the answers lack, in words: `unanswered` sites are known, but not confirmed at this tree.
+
+        `why` there are `unknown` sites, as far as that was told.
+        """
+        because = f" ({why})" if why else ""
+        said = [f"the language server gave no answer for {unknown} sites{because}"] if unknown else []
+        if unanswered > unknown:
+            said.append(f"{unanswered - unknown} more could not be verified, as it gave no answer then")
         remarks = self.workspace.remarks(family)
         said += remarks[:SAID_REMARKS]
         if len(remarks) > SAID_REMARKS:
@@ -188,19 +243,39 @@ class Relating:
     def _base(self, family: str, profile: ProfileId, kept: Sequence[Snapshot], target: Side) -> Base | None:
         for snapshot in kept:
             record = snapshot.relations.get(family)
-            if record is None or record.resolution is None or record.profile != profile:
+            if record is None:
                 continue
-            if record.state is not State.READY:
+            found = self._finished(snapshot, family, record, profile)
+            if found is None:
                 continue
             if self._is_configured_anew(family, snapshot.tree, target.tree):
                 self.workspace.end(family)  # some servers read their configuration at the start alone
                 continue
-            counts = record.counts
-            return Base(
-                self._side(snapshot),
-                self.store.resolution(record.resolution),
-                Totals(counts["files"], counts["sites"], counts["unknown"]),
-            )
+            return Base(self.side(snapshot), *found)
+        return None
+
+    def _finished(
+        self, snapshot: Snapshot, family: str, record: ViewRecord, profile: ProfileId
+    ) -> tuple[Bitmap, Totals] | None:
+        """The records of a kept tree's relations, also where a newer tree came before they were published."""
+        if record.state is State.READY and record.profile == profile and self.holds(record):
+            counts, records = record.counts, self.known(snapshot, family)
+            return records, Totals(counts["files"], counts["sites"], self.unknown(record, records))
+        made = self.store.find_resolution(family, snapshot.tree, profile)
+        if made is None:
+            return None
+        records = self.store.resolution(made)
+        return records, NOTHING.plus_packed(packed for _, packed in self.store.packed(records))
+
+    def _made_before(
+        self, tree: TreeId, family: str, profile: ProfileId, kept: Sequence[Snapshot]
+    ) -> ViewRecord | None:
+        """What was made of just this tree with just these tools: there is nothing to ask."""
+        for snapshot in kept:
+            record = snapshot.relations.get(family)
+            if snapshot.tree == tree and record is not None and record.profile == profile:
+                is_whole = record.state is State.READY and record.assurance is not Assurance.PARTIAL
+                return record if is_whole and self.holds(record) else None
         return None
 
     def _is_configured_anew(self, family: str, old: TreeId, new: TreeId) -> bool:
@@ -220,15 +295,18 @@ class Relating:
     def _bytes(self, entry: TreeEntry) -> bytes:
         return self.source.read(entry.blob) or b""
 
-    def _side(self, snapshot: Snapshot) -> Side:
+    def side(self, snapshot: Snapshot) -> Side:
         return Side(snapshot.tree, self.structure.listing(snapshot.listing))
 
-    def _resolver(self, family: str, side: Side, report: Reporter) -> Resolver:
+    def resolver(self, family: str, side: Side, report: Reporter) -> Resolver:
         """Of the family's server, at `side`'s tree and settled."""
         self.workspace.move(side.tree, report)
         server = self.workspace.server(family, side.tree, lambda: self._questions(family, side.listing))
         if self.workspace.is_cold(family):
-            self._unpack(family, server, side.listing, report)
+            self._unpack(family, server, side, report)
+        return self._resolver_of(server, side)
+
+    def _resolver_of(self, server: LanguageServer, side: Side) -> Resolver:
         return Resolver(
             server,
             lambda path: self._file(side.listing, path),
@@ -236,13 +314,13 @@ class Relating:
             self.workspace.is_uncommitted,
         )
 
-    def _unpack(self, family: str, server: LanguageServer, listing: Bitmap, report: Reporter) -> None:
+    def _unpack(self, family: str, server: LanguageServer, side: Side, report: Reporter) -> None:
         """Ask the server about each name once, one at a time: that leads to every file of its library that
         anything here refers to. The answers don't matter."""
         names: set[str] = set()
-        paths = [file.path for file in self._files(family, listing)]
+        paths = [file.path for file in self._files(family, side.listing)]
         for done, path in enumerate(paths, 1):
-            source = self._file(listing, path)
+            source = self._file(side.listing, path)
             if source is not None:
                 first = {site.name: site for site in reversed(source.sites) if site.name not in names}
                 names.update(first)
@@ -251,7 +329,7 @@ class Relating:
                     window=1,
                 )
             report(Progress(f"{family} library", done, len(paths)))
-        self.workspace.unpacked(family)
+        self.workspace.unpacked(family, side.tree)
 
     def _read(self, tree: TreeId, path: RepoPath) -> bytes | None:
         entry = self.source.entry(tree, path)
@@ -280,31 +358,39 @@ class Relating:
         return paths, probes
 
 
-def _made_before(
-    tree: TreeId, family: str, profile: ProfileId, kept: Sequence[Snapshot]
-) -> ViewRecord | None:
-    """What was made of just this tree with just these tools: there is nothing to ask."""
-    for snapshot in kept:
-        record = snapshot.relations.get(family)
-        if snapshot.tree == tree and record is not None and record.profile == profile:
-            is_whole = record.state is State.READY and record.assurance is not Assurance.PARTIAL
-            return record if is_whole else None
-    return None
-
-
-def _record(profile: ProfileId, resolved: Resolved, assurance: Assurance) -> ViewRecord:
+def _record(profile: ProfileId, resolved: Resolved, assurance: Assurance, is_built: bool) -> ViewRecord:
+    """`is_built`: every site was asked at this tree."""
     totals = resolved.totals
+    verified = totals.files if is_built and not totals.unknown else 0
     return ViewRecord(
         State.READY,
         Assurance.PARTIAL if totals.unknown else assurance,
         profile=profile,
         artifact=resolution_artifact(resolved.resolution, resolved.records),
         coverage=Coverage(totals.files, totals.files),
-        counts={"files": totals.files, "sites": totals.sites, "unknown": totals.unknown},
+        counts={
+            "files": totals.files,
+            "sites": totals.sites,
+            "unknown": totals.unknown,
+            "verified": verified,
+        },
         work={
             "seconds": resolved.seconds,
             "cut": resolved.cut,
             "asked": sum(resolved.asked.values()),
             **{f"asked_{rule}": count for rule, count in resolved.asked.items()},
         },
+    )
+
+
+def _partial(profile: ProfileId, part: Part) -> ViewRecord:
+    """What is said of a build while it goes on."""
+    return ViewRecord(
+        State.BUILDING,
+        Assurance.PARTIAL,
+        profile=profile,
+        artifact=resolution_artifact(part.resolution, part.records),
+        coverage=Coverage(part.done.files, part.files),
+        reason=f"{part.sites - part.done.sites} of {part.sites} sites are still to be asked about",
+        counts={"files": part.done.files, "sites": part.sites, "unknown": part.unknown, "verified": 0},
     )

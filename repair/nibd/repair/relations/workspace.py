@@ -5,20 +5,23 @@ of every file that changed, or ended where its driver says that it must begin an
 is asked. A server that died, or holds twice its fresh memory, is replaced at the next need; so is one that
 was started with other dependencies, or of another version, than are found now.
 
-Nothing here knows what answers are for.
+`holding` tells other threads which server may be asked about which tree. Nothing here knows what answers are
+for.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nibd.repair.private_tree import Dependencies, Moved, Part, Placement, PrivateTree
 from nibd.repair.progress import Reporter
 from nibd.repair.relations.configuration import is_configuration
+from nibd.repair.relations.holding import Holding
 from nibd.repair.servers.driver import Driver, Installed, Missing, Options, Search
 from nibd.repair.servers.errors import ServerFailed, Unknown
 from nibd.repair.servers.registry import driver_of_family
@@ -30,6 +33,8 @@ UNPACKING = frozenset({"python"})
 """Families whose server writes its library to disk as it is asked for. While two requests wait for one file
 of it, one of them may get an answer that lacks a target (ty: 1 of 24,395)."""
 UNPACKED = "nibd-unpacked"
+SECOND = "-second"
+"""Behind a family, the cache of a server beside its own."""
 SETTLE_S = 300.0
 """A first start on a large repository takes minutes with some servers."""
 
@@ -56,16 +61,26 @@ class _Running:
 
 
 class Workspace:
-    """For one thread. `cache` holds what servers keep, a folder for each family."""
+    """For one thread, but for `holding` and `is_uncommitted`. `cache` holds what servers keep, by family."""
 
-    def __init__(self, tree: PrivateTree, cache: Path, search: Search, options: Options) -> None:
+    def __init__(
+        self,
+        tree: PrivateTree,
+        cache: Path,
+        search: Search,
+        options: Options,
+        holding: Holding | None = None,
+    ) -> None:
         self.tree = tree
+        self.holding = holding or Holding()
         self._found: Dependencies | None = None
         self._placed: Mapping[RepoPath, Placement] | None = None
         self._cache = cache
         self._search = search
         self._options = options
         self._running: dict[str, _Running] = {}
+        self._untold: set[str] = set()
+        """Families whose server was not told of a move that was made: something failed in between."""
         self._installed: dict[str, Installed] = {}
         self.starts = 0
 
@@ -90,11 +105,15 @@ class Workspace:
 
     def move(self, tree: TreeId, report: Reporter) -> None:
         """Have the private tree hold `tree` with what is installed beside it, and tell every server."""
+        self._end_untold()
         wanted = self._found.placements if self._found else {}
+        if not self.tree.holds(tree) or self._placed != wanted:
+            self.holding.close_all()
         moved = Moved()
         if not self.tree.holds(tree):
             placed, self._placed = self._placed, None
             moved = self.tree.move(tree, report)
+            self._untold = set(self._running) if len(moved) else set()
             if not moved.added and not moved.deleted:  # else one may be in a placement's way, or out of it
                 self._placed = placed
         if self._placed != wanted:
@@ -108,26 +127,69 @@ class Workspace:
             elif len(moved):
                 running.server.changed(added, moved.modified, moved.deleted)
                 running.settled, running.moves = False, running.moves + 1
+            self._untold.discard(family)
+
+    def _end_untold(self) -> None:
+        """A server that missed a change would answer from old text, and nothing would tell."""
+        for family in list(self._untold):
+            self.end(family)
 
     def server(self, family: str, tree: TreeId, questions: Questions) -> LanguageServer:
         """The family's server, holding `tree` and settled. Raises ServerMissing, ServerFailed."""
         if not self.tree.holds(tree):
             raise ServerFailed(f"the private tree holds {self.tree.tree or 'an unknown tree'}, not {tree}")
+        self._end_untold()
         running = self._running.get(family)
         if running is None or running.server.must_restart():
             self.end(family)
             paths, probes = questions()
-            running = self._running[family] = self._started(family, paths)
+            running = self._running[family] = self._started(family, paths, self._cache / family)
             settled = running.server.settle(SETTLE_S, probes)
         elif not running.settled:
             settled = running.server.settle(SETTLE_S)
         else:
+            self._open(family, tree)
             return running.server
         if isinstance(settled, Unknown):
             self.end(family)
             raise ServerFailed(f"{running.server.driver.server}: {settled.reason}")
         running.settled = True
+        self._open(family, tree)
         return running.server
+
+    @contextmanager
+    def second(self, family: str, questions: Questions) -> Iterator[LanguageServer]:
+        """A new server beside the family's, on the tree that is held now, settled; it ends with the context.
+
+        It keeps to the same cache, unless such servers empty theirs when they start.
+        Raises ServerMissing, ServerFailed.
+        """
+        driver, (paths, probes) = driver_of_family(family), questions()
+        is_shared = not driver.restart_on_change and driver.prepare is None
+        cache = self._cache / (family if is_shared else f"{family}{SECOND}")
+        server = self._started(family, paths, cache).server
+        try:
+            settled = server.settle(SETTLE_S, probes)
+            if isinstance(settled, Unknown):
+                raise ServerFailed(f"{driver.server}: {settled.reason}")
+            yield server
+        finally:
+            server.close()
+
+    def running(self, family: str) -> LanguageServer | None:
+        """The family's server as it is, whatever it holds; `server` would start one where there is none."""
+        running = self._running.get(family)
+        return running.server if running else None
+
+    def memory_bytes(self, family: str) -> int:
+        """What the family's server holds; 0 when none runs."""
+        running = self._running.get(family)
+        return running.server.memory_bytes() if running else 0
+
+    def _open(self, family: str, tree: TreeId) -> None:
+        """Let others ask the server, which has settled; not before it has unpacked its library."""
+        if not self.is_cold(family):
+            self.holding.open(family, tree, self._running[family].server)
 
     def dependencies(self, family: str) -> Part:
         """What is installed for the family, as far as it is known."""
@@ -170,10 +232,13 @@ class Workspace:
         """Whether the running server has not unpacked its own library yet (`unpacked` says that it has)."""
         return family in UNPACKING and not (self._cache / family / UNPACKED).exists()
 
-    def unpacked(self, family: str) -> None:
+    def unpacked(self, family: str, tree: TreeId) -> None:
         (self._cache / family / UNPACKED).touch()
+        self._open(family, tree)
 
     def end(self, family: str) -> None:
+        self.holding.close(family)
+        self._untold.discard(family)
         running = self._running.pop(family, None)
         if running is not None:
             running.server.close()
@@ -186,8 +251,8 @@ class Workspace:
     def pids(self) -> dict[str, int]:
         return {family: running.server.pid for family, running in self._running.items()}
 
-    def _started(self, family: str, paths: Iterable[RepoPath]) -> _Running:
-        driver, cache = driver_of_family(family), self._cache / family
+    def _started(self, family: str, paths: Iterable[RepoPath], cache: Path) -> _Running:
+        driver = driver_of_family(family)
         if driver.restart_on_change:
             shutil.rmtree(cache, ignore_errors=True)  # an index of another tree
         server = LanguageServer.start(

@@ -133,6 +133,9 @@ class Driver:
     """Every source file has to be opened (`didOpen`), for right answers or for fast ones."""
     restart_on_change: bool = False
     """It has to be started anew, `options.cache` emptied, when its sources changed."""
+    audit_after: int = 0
+    """An audit follows a transition that changes more files than this (0: none does for that): after such the
+    server was seen to answer otherwise than a fresh one."""
     reports_status: bool = False
     """It says by `experimental/serverStatus` whether it is quiescent; until it has, its answers are empty."""
     settle_wait_s: float = 0.0

@@ -106,6 +106,7 @@ DRIVER = Driver(
     configuration=(b"package.json",),
     opens_files=True,
     settle_wait_s=0.3,
+    audit_after=100,
     language_ids=_IDS,
     line_ends=("\n", "\r"),
 )

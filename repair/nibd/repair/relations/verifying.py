@@ -1,0 +1,147 @@
+"""Verification of a snapshot's relations: what is asked first, what becomes of the record, what is counted.
+
+`verify` may be called again and again for one tree, until the record says that every file was asked there.
+What a run corrected is stored as the newest resolution of the tree, whether somebody publishes it or not:
+the next run, and the next repair from this tree, begin from it. So nothing that was found is lost when a
+newer commit comes, or when this process is killed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from nibd.repair.progress import Reporter
+from nibd.repair.relations.ask_again import AskingAgain
+from nibd.repair.relations.reach import Reach, changed_files
+from nibd.repair.relations.relating import Relating
+from nibd.repair.relations.repair import Side
+from nibd.repair.relations.verify import Verification, Verified
+from nibd.repair.servers.errors import ServerFailed
+from nibd.stores.bitmap import Bitmap
+from nibd.stores.snapshot import Snapshot, ViewRecord, resolution_artifact
+from nibd.stores.types import Assurance, ProfileId, RepoPath, State, TreeId
+
+_FINISHED = frozenset({Assurance.VERIFIED, Assurance.EXACT})
+
+
+@dataclass(slots=True)
+class Verifying:
+    """For one thread, that of `relating`."""
+
+    relating: Relating
+    _reached: dict[str, TreeId] = field(default_factory=dict)
+    """By family, the tree whose reach is noted."""
+
+    def verify(
+        self, snapshot: Snapshot, family: str, report: Reporter, kept: Sequence[Snapshot] = ()
+    ) -> tuple[ViewRecord, Verified]:
+        """Ask the sites of the snapshot's relations again; the record after that.
+
+        Stops when `report` raises Interrupted, and then gives the record as far as it came; raises it only
+        when nothing was asked. `kept` are snapshots, newest first, to tell what the transition changed.
+        A record that is verified already is verified anew. Raises ServerFailed.
+        """
+        started = time.perf_counter()
+        relating, before = self.relating, snapshot.relations[family]
+        side, profile = relating.side(snapshot), ProfileId(before.profile)
+        begins = before.assurance in _FINISHED or not before.counts.get("verified")
+        if before.assurance in _FINISHED:
+            relating.memory.forget(family, side.tree)
+        records = relating.known(snapshot, family)
+        self._note_reach(snapshot, family, kept, records)
+        resolver = relating.resolver(family, side, report)
+        verification = Verification(
+            family,
+            profile,
+            side,
+            relating.memory,
+            AskingAgain(relating.store, relating.sources, resolver),
+            relating.workspace.is_fresh(family),
+            report,
+        )
+        verified = verification.run(records)
+        after = self._stored(family, side, before, verified.records)
+        if verified.died:  # what it left unanswered says nothing of what is stored
+            raise ServerFailed(f"{resolver.server.driver.server} died while relations were verified")
+        if verified.is_whole:
+            relating.workspace.was_asked_everything(family)
+        work = {
+            "verify_seconds": time.perf_counter() - started,
+            "verify_asked": verified.asked,
+            "differences": len(verified.differences),
+            "dropped": len(resolver.dropped),
+        }
+        if not begins:
+            work = {key: value + before.work.get(key, 0) for key, value in work.items()}
+        unknown = after.counts["unknown"]
+        record = replace(
+            after,
+            assurance=_assurance(verified, unknown),
+            reason=relating.reason(family, unknown, verified.left),
+            counts={**after.counts, "unanswered": verified.left, "verified": verified.done},
+            work={**before.work, **work},
+        )
+        return record, verified
+
+    def _stored(self, family: str, side: Side, before: ViewRecord, records: Bitmap) -> ViewRecord:
+        """The record with `records` as its relations."""
+        relating = self.relating
+        assert before.resolution is not None, "what is verified is there"
+        old = relating.store.resolution(before.resolution)
+        if records == old:
+            return before
+        resolution = relating.store.add_resolution(family, side.tree, ProfileId(before.profile), records)
+        unknown = relating.unknown(before, records)
+        return replace(
+            before,
+            artifact=resolution_artifact(resolution, records),
+            counts={**before.counts, "unknown": unknown},
+        )
+
+    def _note_reach(
+        self, snapshot: Snapshot, family: str, kept: Sequence[Snapshot], records: Bitmap
+    ) -> None:
+        """Remember what the transition to the snapshot can have reached, once."""
+        if self._reached.get(family) == snapshot.tree:
+            return
+        self._reached[family] = snapshot.tree
+        relating, profile = self.relating, ProfileId(snapshot.relations[family].profile)
+        reached = self.reach(snapshot, family, kept, records)
+        asked = relating.memory.asked(family, profile)
+        done = {path for path, each in asked.items() if each.tree == snapshot.tree}
+        relating.memory.reach(
+            family, {path: distance for path, distance in reached.items() if path not in done}
+        )
+
+    def reach(
+        self, snapshot: Snapshot, family: str, kept: Sequence[Snapshot], records: Bitmap
+    ) -> dict[RepoPath, int]:
+        """The steps to each file that the transition to the snapshot can have reached."""
+        relating, profile = self.relating, snapshot.relations[family].profile
+        base = next((each for each in kept if _is_base(each, snapshot, family, profile)), None)
+        if base is None:
+            return {}
+        old, new = relating.side(base).listing, relating.side(snapshot).listing
+        changes = changed_files(relating.structure, relating.sources, family, old, new)
+        return Reach(relating.store, relating.sources, records).of(changes)
+
+
+def _is_base(candidate: Snapshot, snapshot: Snapshot, family: str, profile: str) -> bool:
+    """Whether the snapshot's relations may have been repaired from those of the candidate."""
+    record = candidate.relations.get(family)
+    return (
+        candidate.tree != snapshot.tree
+        and record is not None
+        and record.state is State.READY
+        and record.profile == profile
+    )
+
+
+def _assurance(verified: Verified, unknown: int) -> Assurance:
+    if unknown or (verified.is_whole and verified.left):
+        return Assurance.PARTIAL
+    if not verified.is_whole:
+        return Assurance.REPAIRED
+    return Assurance.EXACT if verified.fresh else Assurance.VERIFIED
