@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from nibd.query.navigation_files import TreeFiles
 from nibd.stores.bitmap import Bitmap
@@ -54,6 +55,25 @@ class CachedRelations:
             except ValueError as error:
                 raise CorruptRelations(str(error)) from error
             yield record
+
+
+class FileRecords(Protocol):
+    """What it takes to show places: the files of a tree, and what is known of the sites in one."""
+
+    @property
+    def files(self) -> TreeFiles: ...
+
+    def record(self, path: RepoPath) -> RelationRecord | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class NoRelations:
+    """Of a tree whose relations are not there."""
+
+    files: TreeFiles
+
+    def record(self, path: RepoPath) -> RelationRecord | None:
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NewType
 
+from nibd.stores.agreement import Agreement, decode_agreement, encode_agreement
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.relations import ResolutionId
 from nibd.stores.structure import ListingId
@@ -48,7 +49,8 @@ class ViewRecord:
     `artifact` is `None` unless something can be served; the structural view's is its listing, that of
     a family's relations their resolution.
     `work` holds what making it took (files parsed, texts embedded, seconds by stage).
-    `capabilities` maps a capability to the reason of its absence, `None` when it is there.
+    `capabilities` maps a capability to the reason of its absence, `None` when it is there. `agreement` is
+    how far static answers equalled live ones, of relations where that was measured.
     """
 
     state: State
@@ -60,6 +62,7 @@ class ViewRecord:
     counts: Mapping[str, int] = field(default_factory=dict)
     work: Mapping[str, float] = field(default_factory=dict)
     capabilities: Mapping[str, str | None] = field(default_factory=dict)
+    agreement: Agreement | None = None
 
     @property
     def serves(self) -> bool:
@@ -158,6 +161,7 @@ def decode(tree: TreeId, generation: Generation, manifest: str) -> Snapshot:
 
 def encode_view(record: ViewRecord) -> dict[str, Any]:
     artifact = record.artifact
+    measured = {"agreement": encode_agreement(record.agreement)} if record.agreement else {}
     return {
         "state": record.state.value,
         "assurance": record.assurance.value if record.assurance else None,
@@ -168,6 +172,7 @@ def encode_view(record: ViewRecord) -> dict[str, Any]:
         "counts": dict(record.counts),
         "work": dict(record.work),
         "capabilities": dict(record.capabilities),
+        **measured,
     }
 
 
@@ -182,4 +187,5 @@ def decode_view(data: dict[str, Any]) -> ViewRecord:
         counts=data["counts"],
         work=data["work"],
         capabilities=data["capabilities"],
+        agreement=decode_agreement(data["agreement"]) if "agreement" in data else None,
     )

@@ -6,7 +6,7 @@ A *key* names a unit within its file: (qualified name, ordinal among those of th
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -91,6 +91,15 @@ class SourceFile:
         for index, site in enumerate(self.sites):
             found[site.unit].append(index)
         return found
+
+    def site_at(self, byte: int) -> Site | None:
+        """The site that an offset is in."""
+        at = bisect_right(self._site_starts, byte) - 1
+        return self.sites[at] if at >= 0 and byte < self.sites[at].end_byte else None
+
+    @cached_property
+    def _site_starts(self) -> list[int]:
+        return [site.start_byte for site in self.sites]
 
     def line_of(self, site: Site) -> int:
         """From 0; lines end at a line feed."""

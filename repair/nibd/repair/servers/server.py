@@ -72,6 +72,7 @@ class LanguageServer:
         self.fresh_memory: int | None = None
         """Bytes when it had first settled, or at `note_fresh_memory`; None before."""
         self.limits = launch.limits
+        self._capabilities: Mapping[str, Json] = {}
         self._process = process
         self._client = ClientSide(root, launch.settings)
         self._connection = Connection(process, self._client)
@@ -116,6 +117,10 @@ class LanguageServer:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    def offers(self, capability: str) -> bool:
+        """Whether it has said so of a capability of the protocol, such as `implementationProvider`."""
+        return bool(self._capabilities.get(capability))
 
     @property
     def requests(self) -> Mapping[str, int]:
@@ -252,6 +257,7 @@ class LanguageServer:
             raise ServerFailed(f"{self.driver.server}: {answer.reason}")
         capabilities = answer.get("capabilities", {})
         # clangd's older name for it stands at the top
+        self._capabilities = capabilities
         self.encoding = capabilities.get("positionEncoding") or answer.get("offsetEncoding") or UTF_16
         if self.encoding not in (UTF_8, UTF_16):
             raise ServerFailed(f"{self.driver.server} counts characters in {self.encoding}")
