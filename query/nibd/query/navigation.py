@@ -24,7 +24,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from nibd.query.navigation_files import SourceText, TreeFile
-from nibd.query.navigation_view import FamilyView
+from nibd.query.navigation_view import FamilyView, FileRecords
 from nibd.stores.relation_records import RelationRecord
 from nibd.stores.relation_types import Relation, RelationKind, Target
 from nibd.stores.types import BlobId, Level, RepoPath
@@ -171,7 +171,7 @@ def targets_of_unit(file: TreeFile, index: int) -> tuple[Target, ...]:
     return (*named, Target("", file.path, *key, "", 0))
 
 
-def unit_place(view: FamilyView | None, file: TreeFile, index: int) -> Place:
+def unit_place(view: FileRecords | None, file: TreeFile, index: int) -> Place:
     """A unit, at its name: of several occurrences in its header the one that the relations say declares it.
 
     Without relations, the first that is in no comment or decorator.
@@ -189,8 +189,8 @@ def unit_place(view: FamilyView | None, file: TreeFile, index: int) -> Place:
 # The operations
 
 
-def definition(view: FamilyView, targets: Iterable[Target]) -> Answer:
-    return _located(view, dict.fromkeys(targets, ()))
+def definition(view: FileRecords, targets: Iterable[Target]) -> Answer:
+    return located(view, dict.fromkeys(targets, ()))
 
 
 def references(
@@ -238,7 +238,7 @@ def callees(view: FamilyView, file: TreeFile, index: int) -> Answer:
         line = file.text.line_of(relation.site.start_byte)
         for target in relation.targets or ():
             calls[target] = tuple(sorted({*calls.get(target, ()), line}))
-    return replace(_located(view, calls), unknown=unknown)
+    return replace(located(view, calls), unknown=unknown)
 
 
 def implementations(view: FamilyView, targets: Iterable[Target]) -> Answer:
@@ -260,7 +260,7 @@ def imports(view: FamilyView, path: RepoPath) -> Answer:
         unknown += relation.targets is None
         found |= {replace(t, qualified="", ordinal=0, name="", nth=0) for t in relation.targets or ()}
     found.discard(Target("", path, "", 0, "", 0))
-    return replace(_located(view, dict.fromkeys(found, ())), unknown=unknown)
+    return replace(located(view, dict.fromkeys(found, ())), unknown=unknown)
 
 
 def importers(view: FamilyView, path: RepoPath) -> Answer:
@@ -270,7 +270,7 @@ def importers(view: FamilyView, path: RepoPath) -> Answer:
         relations = record.within(0, END, _IMPORTS) if record.path != path else ()
         if any(_is_in(each, path) for each in relations):
             found.append(Target("", record.path, "", 0, "", 0))
-    return _located(view, dict.fromkeys(found, ()))
+    return located(view, dict.fromkeys(found, ()))
 
 
 # How
@@ -336,7 +336,7 @@ def _is_in(relation: Relation, path: RepoPath) -> bool:
     return any(target.path == path and not target.is_external for target in relation.targets or ())
 
 
-def _located(view: FamilyView, targets: dict[Target, tuple[int, ...]]) -> Answer:
+def located(view: FileRecords, targets: dict[Target, tuple[int, ...]]) -> Answer:
     """Where `targets` are, those in the repository first; each with its calls."""
     places: dict[tuple[bytes, int, int], Place] = {}
     outside: dict[tuple[str, bytes, str], External] = {}
@@ -370,7 +370,7 @@ def _declared(view: FamilyView, targets: Iterable[Target]) -> dict[tuple[bytes, 
     return found
 
 
-def _target_place(view: FamilyView, target: Target) -> Place | None:
+def _target_place(view: FileRecords, target: Target) -> Place | None:
     file = view.files(target.path)
     if file is None:
         return None
@@ -387,6 +387,11 @@ def _target_place(view: FamilyView, target: Target) -> Place | None:
     relation = record.relation_at(at[0]) if record else None
     kind = relation.site.kind if relation else RelationKind.DEFINITION
     return _line(file, at[0], kind.value, target.name)
+
+
+def site_place(file: TreeFile, byte: int, kind: RelationKind, name: str) -> Place:
+    """The line of a site."""
+    return _line(file, byte, kind.value, name)
 
 
 def _site_place(view: FamilyView, sited: _Sited) -> Place | None:
