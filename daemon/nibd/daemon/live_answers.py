@@ -1,0 +1,102 @@
+"""Live answers to navigation questions, on the event loop: which snapshot, and the steps to an answer.
+
+The snapshot is pinned until the answer is whole, and the navigator is asked about its tree: so places, texts
+and what the server says are of one tree.
+
+*Patience* is how long one question waits for a server that has to be started, or brought to the tree. Who
+did not insist on a live answer has little, and less for a while after it was used up in vain.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from nibd.daemon.answers import Blobs
+from nibd.daemon.coordinator import CheckoutState, Coordinator
+from nibd.daemon.live_navigation import LiveNavigation, Steps
+from nibd.daemon.live_wire import Ask
+from nibd.daemon.reading import Reading
+from nibd.daemon.shown_places import Answered, ShownPlaces
+from nibd.daemon.static_navigation import Navigated, Question, Texts
+from nibd.ipc.messages import ErrorCode, RpcError
+from nibd.stores.types import CommitId, RepositoryId, TreeId, View
+
+PATIENCE_S = 20.0
+"""For who asked for a live answer: most servers have started and settled by then."""
+CASUAL_PATIENCE_S = 1.5
+"""For who asked for whatever there is. A server that has settled takes milliseconds."""
+VAIN_PATIENCE_S = 0.1
+VAIN_FOR_S = 10.0
+"""For so long after patience was used up for a tree in vain, there is only `VAIN_PATIENCE_S` for it."""
+NEEDED = frozenset({View.STRUCTURAL})
+
+
+class LiveAnswers:
+    """See the module."""
+
+    def __init__(
+        self, coordinator: Coordinator, blobs: Blobs, texts: Texts, in_query: Callable[..., Awaitable[Any]]
+    ) -> None:
+        self._coordinator = coordinator
+        self._blobs = blobs
+        self._texts = texts
+        self._in_query = in_query
+        self._in_vain: dict[RepositoryId, tuple[TreeId, float]] = {}
+        """The tree that was waited for, and until when that counts."""
+
+    async def answer(
+        self, state: CheckoutState, commit: CommitId | None, question: Question
+    ) -> Answered | None:
+        """Of who insists. `None` when nothing is published. Raises RpcError, StoreError."""
+        with self._reading(state, commit) as reading:
+            return None if reading is None else await self._answered(state, reading, question, PATIENCE_S)
+
+    async def casual(self, state: CheckoutState, question: Question) -> Answered | None:
+        """Of who takes something else as well. As `answer`, at the newest snapshot."""
+        repository = state.checkout.repository
+        with self._reading(state, None) as reading:
+            if reading is None:
+                return None
+            tree, until = self._in_vain.get(repository, (None, 0.0))
+            in_vain = tree == reading.snapshot.tree and asyncio.get_running_loop().time() < until
+            patience_s = VAIN_PATIENCE_S if in_vain else CASUAL_PATIENCE_S
+            try:
+                return await self._answered(state, reading, question, patience_s)
+            except RpcError as error:
+                if error.code == ErrorCode.TIMEOUT and not in_vain:
+                    until = asyncio.get_running_loop().time() + VAIN_FOR_S
+                    self._in_vain[repository] = (reading.snapshot.tree, until)
+                raise
+
+    def _reading(self, state: CheckoutState, commit: CommitId | None) -> Any:
+        views = self._coordinator.views(state.checkout.repository)
+        return views.reading(state.checkout.id, NEEDED, commit)
+
+    async def _answered(
+        self, state: CheckoutState, reading: Reading, question: Question, patience_s: float
+    ) -> Answered:
+        checkout = state.checkout
+        files = self._texts.of_tree(reading, checkout)
+        steps = LiveNavigation(reading, files, question, patience_s).steps()
+        said: Any = None
+        while True:
+            next_one: Ask | Navigated = await self._in_query(_advanced, steps, said)
+            if isinstance(next_one, Navigated):
+                break
+            said = await self._coordinator.navigation.ask(checkout, reading.snapshot, next_one)
+        places = ShownPlaces(self._blobs, checkout, files)
+        answered: Answered = await self._in_query(
+            places.answered, reading.publication, next_one, question.operation
+        )
+        return answered
+
+
+def _advanced(steps: Steps, said: Any) -> Ask | Navigated:
+    """In a query thread: the next question, or the answer."""
+    try:
+        return steps.send(said)
+    except StopIteration as stop:
+        found: Navigated = stop.value
+        return found

@@ -1,0 +1,213 @@
+"""One navigation question to the language servers, in the words and shapes of static navigation.
+
+What a name or place means is told by the snapshot's own files, as for static answers; what it refers to, by
+a server that holds the snapshot's tree. A question is a row of *steps* (`LiveNavigation.steps`): each either
+asks the navigator or makes the answer of what it said. Steps compute and read stores, so they run in the
+query threads; nothing here waits.
+
+Hits are made of targets and sites as static ones are. What only relations tell (of several places that a
+unit's header has its name at, which declares it) comes from them where the snapshot has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nibd.daemon import live_wire
+from nibd.daemon.live_wire import Ask
+from nibd.daemon.static_navigation import (
+    MAX_CANDIDATES,
+    OF_FILES,
+    Navigated,
+    Navigation,
+    are_one,
+    meant_by,
+)
+from nibd.ipc.messages import ErrorCode, RpcError
+from nibd.query import navigation, symbols
+from nibd.query.navigation import Answer, Asked, Found
+from nibd.query.navigation_files import TreeFile
+from nibd.query.navigation_view import FileRecords, NoRelations
+from nibd.repair.relations.live import LiveSite, Scope, Spot, Subject
+from nibd.stores.relation_types import FAMILY_OF, Relation, RelationKind, Site, Target
+from nibd.stores.types import RepoPath
+
+Steps = Generator[Ask, Any, Navigated]
+"""Yields questions, is sent what `Navigation.ask` gives, and returns the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveNavigation(Navigation):
+    """`patience_s`: how long one question to a server may take."""
+
+    patience_s: float = 10.0
+
+    def steps(self) -> Steps:
+        """Raises RpcError for what the tree lacks, and what no server can be asked."""
+        question = self.question
+        if question.operation in OF_FILES:
+            raise RpcError(
+                ErrorCode.UNSUPPORTED,
+                f"no language server says what {question.operation} a file has; ask for static or auto",
+            )
+        if question.name:
+            return (yield from self._steps_named())
+        family = self._family_of(question.path)
+        file = self._opened(question.path)
+        byte = self._byte(family, file)
+        if isinstance(byte, Navigated):
+            return byte
+        if question.operation == "callees":
+            return (yield from self._callees_at(family, file, byte))
+        return (yield from self._about_spots(family, file, [(file.path, byte)]))
+
+    # By place
+
+    def _byte(self, family: str, file: TreeFile) -> int | Navigated:
+        """The offset that is meant; candidates where a line alone leaves it open."""
+        question = self.question
+        byte = file.text.offset(question.line, question.col or 1)
+        if byte is None:
+            where = f"{_shown(file.path)} has {file.text.lines} lines in the snapshot"
+            raise RpcError(
+                ErrorCode.NOT_FOUND, f"line {question.line}, column {question.col or 1} is not there: {where}"
+            )
+        if question.col:
+            return byte
+        meant = navigation.declared_on_line(self._records(family), file, question.line)
+        if len(meant) == 1:
+            found = file.text.offset(meant[0].line, meant[0].col)
+            assert found is not None, "it was found there"
+            return found
+        why = f"{_shown(file.path)}:{question.line}: give the column of the symbol that is meant"
+        return Navigated(family=family, candidates=tuple(meant[:MAX_CANDIDATES]), reason=why)
+
+    def _callees_at(self, family: str, file: TreeFile, byte: int) -> Steps:
+        """Of the units that the place refers to; else of the one around it."""
+        found = live_wire.defined((yield self._ask(live_wire.DEFINITION, family, [(file.path, byte)])))[0]
+        asked = _asked(file, found.subject, found.targets)
+        answered = yield from self._callees_of(family, self._units_of(asked))
+        return replace(answered, asked=asked)
+
+    # By name
+
+    def _steps_named(self) -> Steps:
+        name, operation = self.question.name, self.question.operation
+        units = meant_by(symbols.find(self.reading.structure, self.reading.listing, name), name)
+        if not units:
+            return Navigated(reason=f"nothing is called {name}")
+        if operation != "definition" and not are_one(units):
+            candidates = tuple(map(self._place, units[:MAX_CANDIDATES]))
+            return Navigated(candidates=candidates, reason=f"the name means {len(units)} symbols; name one")
+        family = self._family_of(units[0].file.path)
+        opened = [
+            (self._opened(unit.file.path), unit.ordinal)
+            for unit in units[:MAX_CANDIDATES]
+            if FAMILY_OF.get(unit.file.language) == family
+        ]
+        if operation == "callees":
+            return (yield from self._callees_of(family, opened))
+        spots = [self._named_at(family, file, index) for file, index in opened]
+        return (yield from self._about_spots(family, None, spots))
+
+    def _named_at(self, family: str, file: TreeFile, index: int) -> Spot:
+        """Where a unit's name is declared."""
+        place = navigation.unit_place(self._records(family), file, index)
+        byte = file.text.offset(place.line, place.col)
+        assert byte is not None, "it was found there"
+        return file.path, byte
+
+    # What is asked for
+
+    def _about_spots(self, family: str, file: TreeFile | None, spots: Sequence[Spot]) -> Steps:
+        """`file` is that of the place asked about, of which the answer says what stands there."""
+        operation, page = self.question.operation, self.question.page
+        records = self._records(family)
+        if operation == "definition":
+            defined = live_wire.defined((yield self._ask(live_wire.DEFINITION, family, spots)))
+            targets = sorted({target for each in defined for target in each.targets})
+            asked = _asked(file, defined[0].subject, tuple(targets)) if file else None
+            return self._found(family, asked, _cut(navigation.definition(records, targets), page))
+        if operation == "implementations":
+            subjects, found = live_wire.implementations(
+                (yield self._ask(live_wire.IMPLEMENTATIONS, family, spots))
+            )
+            asked = _asked(file, subjects[0], found) if file else None
+            return self._found(family, asked, _cut(navigation.definition(records, found), page))
+        subjects, sites = live_wire.references((yield self._ask(live_wire.REFERENCES, family, spots)))
+        asked = _asked(file, subjects[0], ()) if file else None
+        answer = self._callers(family, sites) if operation == "callers" else self._references(sites)
+        return self._found(family, asked, answer)
+
+    def _found(self, family: str, asked: Asked | None, answer: Answer) -> Navigated:
+        name = (asked.name if asked else self.question.name) or "what stands there"
+        nothing = f"the language server knows of no {self.question.operation} of {name}"
+        return Navigated(answer, family, asked, reason=None if answer.total else nothing)
+
+    def _references(self, sites: Sequence[LiveSite]) -> Answer:
+        declared = self.question.include_declaration
+        wanted = [each for each in sites if declared or each.kind is not RelationKind.DEFINITION]
+        page = self.question.page
+        shown: list[Found] = []
+        for each in wanted[page.offset : page.offset + page.k]:
+            file = self.files(each.path)
+            if file:
+                shown.append(navigation.site_place(file, each.start, each.kind, each.name))
+        return Answer(tuple(shown), len(wanted))
+
+    def _callers(self, family: str, sites: Iterable[LiveSite]) -> Answer:
+        calls: dict[tuple[RepoPath, int], set[int]] = {}
+        for each in sites:
+            file = self.files(each.path) if each.kind is RelationKind.CALL else None
+            if file:
+                line = file.text.line_of(each.start)
+                calls.setdefault((each.path, file.text.unit_at(each.start)), set()).add(line)
+        page = self.question.page
+        shown: list[Found] = []
+        for (path, index), lines in [*calls.items()][page.offset : page.offset + page.k]:
+            file = self.files(path)
+            assert file is not None, "it was opened above"
+            place = navigation.unit_place(self._records(family), file, index)
+            shown.append(replace(place, calls=tuple(sorted(lines))))
+        return Answer(tuple(shown), len(calls))
+
+    def _callees_of(self, family: str, units: Sequence[tuple[TreeFile, int]]) -> Steps:
+        calls: dict[Target, tuple[int, ...]] = {}
+        unknown = 0
+        for file, index in units:
+            unit = file.text.units[index]
+            ask = self._ask(live_wire.CALLS, family, [(file.path, unit.start_byte)], unit.end_byte)
+            for byte, targets in live_wire.calls((yield ask)):
+                unknown += targets is None
+                for target in targets or ():
+                    calls[target] = tuple(sorted({*calls.get(target, ()), file.text.line_of(byte)}))
+        answer = replace(navigation.located(self._records(family), calls), unknown=unknown)
+        return self._found(family, None, _cut(answer, self.question.page))
+
+    # What is there
+
+    def _ask(self, operation: str, family: str, spots: Sequence[Spot], end: int = 0) -> Ask:
+        snapshot = self.reading.snapshot
+        scope = Scope(family, snapshot.tree, snapshot.listing, self.patience_s)
+        return Ask(operation, scope, spots, end)
+
+    def _records(self, family: str) -> FileRecords:
+        return self._view(family) or NoRelations(self.files)
+
+
+def _asked(file: TreeFile, subject: Subject, targets: tuple[Target, ...]) -> Asked:
+    relation = None
+    if subject.kind is not None:
+        unit = file.text.unit_at(subject.start)
+        relation = Relation(Site(subject.start, subject.end, subject.name, subject.kind, unit), targets)
+    return Asked(file, subject.start, subject.name, relation, targets)
+
+
+def _cut(answer: Answer, page: navigation.Page) -> Answer:
+    return replace(answer, found=answer.found[page.offset : page.offset + page.k])
+
+
+def _shown(path: RepoPath) -> str:
+    return path.decode("utf-8", "backslashreplace")
