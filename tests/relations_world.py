@@ -26,7 +26,7 @@ from nibd.repair.git import open_source
 from nibd.repair.policy import EXTRACTOR, Policy
 from nibd.repair.private_tree import PrivateTree
 from nibd.repair.progress import Progress, Reporter
-from nibd.repair.relations.relating import Relating
+from nibd.repair.relations.relating import Building, Relating
 from nibd.repair.relations.resolve import Question, Resolver, Targets
 from nibd.repair.relations.source_file import SourceFiles
 from nibd.repair.relations.verify import Verified
@@ -139,13 +139,13 @@ class World:
         *,
         base: Sequence[Snapshot] | None = None,
         report: Reporter | None = None,
+        building: Building | None = None,
     ) -> Made:
         """Publish HEAD and its relations, repaired from the newest of `base` (of all) that has them."""
         snapshot = self.publish(commit)
         with Watch() as watch:
-            record = self.relating.relate(
-                snapshot, self.family, self.kept() if base is None else base, report or silent
-            )
+            kept = self.kept() if base is None else base
+            record = self.relating.relate(snapshot, self.family, kept, report or silent, building)
         self.put(record, commit)
         return Made(record, watch.asked())
 

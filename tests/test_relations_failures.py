@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
 from nibd.repair.progress import Interrupted, Progress
-from nibd.repair.relations import repair
-from nibd.repair.relations.resolve import Resolver
+from nibd.repair.relations import asking, repair
+from nibd.repair.relations.resolve import Question, Resolver, Targets
 from nibd.repair.servers.errors import ServerFailed
 from nibd.stores.relation_types import Relation, Target
 from nibd.stores.types import Assurance, RepoPath, State
@@ -54,10 +56,72 @@ class Stop:
                 raise Interrupted
 
 
+@contextmanager
+def killing_at(world: World, *paths: str) -> Iterator[None]:
+    """The server dies whenever it is asked about one of these files."""
+    ask = Resolver.ask
+
+    def asked(resolver: Resolver, questions: Sequence[Question]) -> list[list[Targets]]:
+        if any(question.file.path.decode() in paths and question.indexes for question in questions):
+            kill(world)
+        return ask(resolver, questions)
+
+    with patch.object(Resolver, "ask", asked):
+        yield
+
+
 @pytest.mark.usefixtures("small_batches")
-def test_a_server_that_is_killed_in_mid_repair_leaves_sites_unknown_and_the_next_try_is_right(
-    tmp_path: Path,
+def test_a_server_that_is_killed_in_mid_repair_is_replaced_and_asked_what_it_left(tmp_path: Path) -> None:
+    with World(tmp_path, "python", FILES) as world:
+        world.relate()
+        world.commit({path: str(text).replace("greet", "hello") for path, text in FILES.items()})
+        made = world.relate(report=Stop(2, lambda: kill(world)))
+        assert (made.record.assurance, made.record.counts["unknown"]) == (Assurance.REPAIRED, 0)
+        assert world.relating.workspace.starts == 2
+        wrong = world.differences()
+        assert wrong == [], wrong
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_file_that_ends_the_server_each_time_leaves_its_batch_unknown_and_no_other(tmp_path: Path) -> None:
+    with World(tmp_path, "python", FILES) as world:
+        with killing_at(world, "app3.py"):
+            made = world.relate()
+        assert made.record.state is State.READY
+        assert made.record.assurance is Assurance.PARTIAL
+        left = {path.decode(): file.unknown for path, file in world.contents().items() if file.unknown}
+        assert "app3.py" in left
+        assert sum(left.values()) == made.record.counts["unknown"] < made.record.counts["sites"] / 2
+        assert "the server is gone: it ended with signal 9" in str(made.record.reason)
+
+        again = world.relate()
+        assert again.sites_asked == sum(left.values())
+        assert again.record.counts["unknown"] == 0
+        wrong = world.differences()
+        assert wrong == [], wrong
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_build_whose_servers_all_end_fails_and_keeps_what_was_answered(tmp_path: Path) -> None:
+    with World(tmp_path, "python", FILES) as world:
+        with killing_at(world, *(f"app{number}.py" for number in range(2, 6))):
+            made = world.relate()
+        assert (made.record.state, made.record.artifact) == (State.FAILED, None)
+        assert made.record.profile == world.relating.profile("python")
+        assert "ty ended 4 times while it was asked" in str(made.record.reason)
+        assert "signal 9" in str(made.record.reason)
+
+        again = world.relate()
+        assert "app0.py" not in again.asked
+        assert again.record.state is State.READY
+        assert again.record.counts["unknown"] == sum(file.unknown for file in world.contents().values())
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_sites_that_a_server_left_unanswered_are_unknown_and_the_next_try_is_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(asking, "MAX_ENDS", 0)
     with World(tmp_path, "python", FILES) as world:
         world.relate()
         renamed = {path: str(text).replace("greet", "hello") for path, text in FILES.items()}

@@ -30,7 +30,7 @@ import structlog
 
 from nibd.daemon.embedding import Embedding
 from nibd.daemon.heads import HeadHistory, HeadReader, HeadState
-from nibd.daemon.indexer import VERIFY_PREFIX
+from nibd.daemon.indexer import DAMAGED, VERIFY_PREFIX
 from nibd.daemon.indexer import Job as IndexerJob
 from nibd.daemon.navigation import Navigation
 from nibd.daemon.paths import Paths
@@ -42,6 +42,7 @@ from nibd.daemon.supervisor import Supervisor
 from nibd.daemon.views import RepositoryViews
 from nibd.ipc.children import ChildDied
 from nibd.ipc.messages import ErrorCode, JsonObject, RpcError
+from nibd.stores.relations import CorruptRelations, MissingResolution
 from nibd.stores.repository import RepositoryFolder
 from nibd.stores.snapshot import Publication
 from nibd.stores.types import CheckoutId, CommitId, RepositoryId, Skip, State, View
@@ -118,7 +119,12 @@ class Coordinator:
         }
         self.embedding = Embedding(settings.dense, paths.embeddings_db, log, self.embedded)
         self.navigation = Navigation(
-            settings.relations, paths, log, self.related, 0.9 * settings.daemon.compare_interval_s
+            settings.relations,
+            paths,
+            log,
+            self.related,
+            self._damaged_below,
+            0.9 * settings.daemon.compare_interval_s,
         )
         self._views: dict[RepositoryId, RepositoryViews] = {}
         self._heads = HeadReader()
@@ -184,7 +190,8 @@ class Coordinator:
             self.states[checkout.id] = CheckoutState(checkout)
         self.on_registered()
         state = self.states[checkout.id]
-        state.failures = 0
+        state.failures, state.related = 0, False
+        self.navigation.resume(checkout.id)
         self._resume(checkout.repository)
         await self.look(state)
         return added
@@ -195,6 +202,7 @@ class Coordinator:
         del self.states[checkout.id]
         await self.in_git(self._heads.forget, checkout.id)
         repository = checkout.repository
+        self.navigation.forget(checkout)
         self.scheduler.forget(repository, checkout.id)
         if self.registry.of_repository(repository):
             self._want(Job(repository, Kind.COLLECT, Lane.REPAIR))
@@ -229,6 +237,14 @@ class Coordinator:
             self._want(self._job(state, Kind.RELATIONS, state.published.commit))
         else:
             self._spawn(self.look(state))
+        self._notify()
+
+    def relations_damaged(self, state: CheckoutState, error: CorruptRelations) -> None:
+        """A reader found that relations can't be read: have them made anew."""
+        repository = state.checkout.repository
+        self._log.error("relations_damaged", repository=repository, reason=str(error))
+        self.navigation.lose(repository, str(error), discard=not isinstance(error, MissingResolution))
+        self.related(state.checkout)
 
     def damaged(self, state: CheckoutState, view: View, reason: str) -> None:
         """A reader found a view that is not as it was written: build it again from nothing."""
@@ -387,7 +403,10 @@ class Coordinator:
         self.scheduler.finished(job)
 
     async def _succeeded(self, job: Job, state: CheckoutState | None, result: JsonObject) -> None:
-        if state is None or not result.get("published"):
+        if state is None:
+            return
+        if not result.get("published"):
+            self._spawn(self.look(state))  # it shows another tree by now, or what it showed was lost
             return
         state.failure, state.failures = None, 0
         await self.look(state)
@@ -426,6 +445,8 @@ class Coordinator:
         self.statistics.job_failed(job.kind.value)
         log.error("job_failed", reason=str(error))
         if state is None:
+            if isinstance(error, RpcError) and error.data == DAMAGED:
+                self._heal(job.repository, str(error))
             return
         state.failures += 1
         state.failure = str(error)
@@ -434,6 +455,16 @@ class Coordinator:
         if job.kind is not Kind.REPAIR or (state.head and state.head.commit == job.commit):
             self._want(job)  # else a newer wish is there already
         asyncio.get_running_loop().call_later(pause, self._resume, job.repository)
+
+    def _heal(self, repository: RepositoryId, reason: str) -> None:
+        """Stores of the repository are damaged: one repair makes all anew, and the others follow it."""
+        states = [state for state in self.states.values() if state.checkout.repository == repository]
+        shown = next((state for state in states if state.head and state.head.commit), None)
+        if shown:
+            self.damaged(shown, View.STRUCTURAL, reason)
+
+    def _damaged_below(self, checkout: Checkout, reason: str) -> None:
+        self._heal(checkout.repository, reason)
 
     def _resume(self, repository: RepositoryId) -> None:
         self.scheduler.release(repository)
@@ -460,6 +491,7 @@ class Coordinator:
             },
         )
         damaged = dict(found["damaged"])
+        deep = self.statistics.is_deep_collection_due(job.repository)
         with self.views(job.repository).condemning([*found["unneeded"], *damaged]) as condemned:
             result = await lane.call(
                 "collect",
@@ -467,11 +499,20 @@ class Coordinator:
                     "folder": folder,
                     "embeddings": str(self.paths.embeddings_db),
                     "remove": [*condemned],
-                    "deep": self.statistics.is_deep_collection_due(job.repository),
+                    "deep": deep,
                 },
             )
+        self._retired(job.repository, len(condemned), deep)
         self._dropped(job, {each: damage for each, damage in damaged.items() if each in condemned})
         return result
+
+    def _retired(self, repository: RepositoryId, snapshots: int, deep: bool) -> None:
+        """Snapshots were dropped, and with them what names relations, which have a writer of their own."""
+        for state in self.states.values():
+            if state.checkout.repository == repository and state.published:
+                shown = state.published.snapshot
+                self.navigation.retired(state.checkout, shown, snapshots, all_rows=deep)
+                return
 
     def _awaits_vectors(self, state: CheckoutState) -> bool:
         published = state.published

@@ -270,13 +270,16 @@ def _asked(source: GitSource, tree: TreeId) -> RepositorySettings:
     return parse_repository(data)
 
 
-def reporter(request: ChildRequest) -> Reporter:
-    """Passes progress on now and then, and stops the job at a safe point once it is cancelled."""
+def reporter(request: ChildRequest, *, stops: bool = True) -> Reporter:
+    """Passes progress on now and then, and stops the job at a safe point once it is cancelled.
+
+    Unless it `stops`: then the job goes on to its end.
+    """
     last = 0.0
 
     def report(progress: Progress) -> None:
         nonlocal last
-        if request.cancelled.is_set():
+        if stops and request.cancelled.is_set():
             raise Interrupted
         now = time.monotonic()
         if now - last >= REPORT_S or progress.done == progress.total:
@@ -310,19 +313,23 @@ def serve(endpoint: ChildEndpoint, answer: Callable[[ChildRequest], Json]) -> No
     """Do requests one after the other, until the parent goes away (which ends the process)."""
     while True:
         request = endpoint.receive()
-        if not isinstance(request, ChildRequest):
-            continue
-        try:
-            request.reply(answer(request))
-        except Interrupted:
-            request.fail(RpcError(ErrorCode.CANCELLED, "superseded by a newer commit"))
-        except RpcError as error:
-            request.fail(error)
-        except GitError as error:
-            request.fail(RpcError(ErrorCode.UNSUPPORTED, str(error)))
-        except (StoreError, OSError) as error:
-            damaged = isinstance(error, CorruptStore)
-            request.fail(RpcError(ErrorCode.INTERNAL, str(error), DAMAGED if damaged else None))
+        if isinstance(request, ChildRequest):
+            do(request, answer)
+
+
+def do(request: ChildRequest, answer: Callable[[ChildRequest], Json]) -> None:
+    """Do one request, and say what came of it."""
+    try:
+        request.reply(answer(request))
+    except Interrupted:
+        request.fail(RpcError(ErrorCode.CANCELLED, "superseded by a newer commit"))
+    except RpcError as error:
+        request.fail(error)
+    except GitError as error:
+        request.fail(RpcError(ErrorCode.UNSUPPORTED, str(error)))
+    except (StoreError, OSError) as error:
+        damaged = isinstance(error, CorruptStore)
+        request.fail(RpcError(ErrorCode.INTERNAL, str(error), DAMAGED if damaged else None))
 
 
 def main() -> int:

@@ -1,8 +1,18 @@
 """The daemon's side of the navigators: when each runs, what it is asked, and what came of it.
 
 A repository has one navigator at most, started when its checkout shows a tree whose relations are not made.
-First the relations of that tree are made, then verified; each result waits here until the indexer has
-published it. A newer tree makes what is asked unwanted: what was verified by then is asked again later.
+First the relations of that tree are made, then verified; each result, and each part of a first build, waits
+here until the indexer has published it. A newer tree makes what is asked unwanted: what was verified by then
+is asked again later. (The navigator goes on with a build from nothing, whose end is the newer tree's base.)
+
+What failed is tried again after a pause, as `pauses` has it. When relations.db was damaged, or what a snapshot
+names is gone from it, relations are *lost* and made anew. What only dropped snapshots held is collected when
+a navigator has nothing else to do; one is started for that when there is much of it.
+
+Questions (`ask`) go to the same navigator, which answers them beside its work. When it has had nothing else
+to do for some seconds, and its servers are still there, verified relations that are due for it are audited by
+a fresh server (`audit`), and then it measures how far static answers equal live ones (`agree`), once for each
+tree; anything else ends that.
 
 What a checkout has installed is looked up by the navigator before each of its works, and once when it has
 nothing else to do. After that the daemon compares the stamps of a few files now and then, since a navigator
@@ -13,8 +23,10 @@ with other dependencies, or by another server, are made anew. An install that se
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,27 +34,45 @@ from typing import Any
 
 import structlog
 
-from nibd.daemon.navigator import Job
+from nibd.daemon.indexer import DAMAGED
+from nibd.daemon.live_wire import Ask
+from nibd.daemon.navigation_steps import Step, failing, is_unmeasured, next_step
+from nibd.daemon.navigator import RELATIONS_DAMAGED, SERVER_FAILED, Job
 from nibd.daemon.paths import Paths
+from nibd.daemon.pauses import Pause, Pauses
 from nibd.daemon.registry import Checkout
 from nibd.daemon.settings import RelationsSettings
 from nibd.daemon.supervisor import Supervisor
 from nibd.ipc.children import ChildDied
 from nibd.ipc.messages import ErrorCode, JsonObject, RpcError
 from nibd.repair.private_tree import stamp
-from nibd.repair.relations.families import families_of
-from nibd.stores.snapshot import Publication, Snapshot, ViewRecord
-from nibd.stores.types import Assurance, CheckoutId, RepositoryId, State, TreeId, View
+from nibd.stores.repository import RepositoryFolder
+from nibd.stores.snapshot import Publication, Snapshot, decode_view
+from nibd.stores.types import CheckoutId, RepositoryId, TreeId
 
-RETRY_S = 60.0
 MOVING_S = 1.0
 LATER_S = 6.0
 """After this an install that was at work may have ended: what changed is quiet then."""
+ANSWER_S = 0.5
+"""What an answer may take beyond its asker's patience: the navigator says best what kept it."""
+MOST_TRIES = 4
+"""So often a server that ends, or leaves sites unanswered, is tried at one tree."""
+LASTING_TRIES = 3
+"""After so many failures in a row something need not come soon by itself."""
+COLLECT_RUNNING, COLLECT_STARTING = 8, 64
+"""So many dropped snapshots make a collection worth a navigator's time, or worth starting one."""
 SWITCHED_OFF = "switched off by the settings ([relations] enabled)"
 
-STAGES = {"relate": "relations", "verify": "relations again"}
+AGREE_AFTER_S = 3.0
+"""Of quiet, before an audit, or before agreement is measured: a series of commits is not to be in its way."""
+
+STAGES = {"relate": "relations", "verify": "relations again", "audit": "audit", "agree": "agreement"}
+
+IDLE = frozenset({"audit", "agree", "collect"})
+"""What is done when there is nothing else to do, and given up for anything else."""
 
 Publish = Callable[[Checkout], None]
+Damaged = Callable[[Checkout, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +82,22 @@ class _Seen:
     tree: TreeId
     profiles: Mapping[str, str | None]
     watched: Mapping[str, str]
+    servers: frozenset[str]
+    """The families whose servers ran then."""
+    audits: tuple[str, ...]
+    """Those that are due for an audit."""
 
     def is_outdated(self) -> bool:
         """Whether some of it has changed on disk."""
         return any(stamp(path) != found for path, found in self.watched.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Why relations can't be read, and whether what is stored of them is to be discarded."""
+
+    reason: str
+    discard: bool
 
 
 class _Work:
@@ -66,11 +108,19 @@ class _Work:
         self.method = method
         self.tree = tree
         self.unwanted = asyncio.Event()
+        self.others: dict[CheckoutId, Checkout] = {}
+        """Those that wanted the navigator meanwhile."""
+        self.is_forgotten = False
+        """Whether its checkout was removed meanwhile."""
         self.progress: JsonObject | None = None
 
 
 class Navigation:
-    """All of it on one event loop. `publish(checkout)` is called when `result(checkout)` has something."""
+    """All of it on one event loop.
+
+    `publish(checkout)` is called when something was done for a checkout, which may have given a result;
+    `damaged(checkout, reason)` when stores were found damaged that are not the navigator's own.
+    """
 
     def __init__(
         self,
@@ -78,6 +128,7 @@ class Navigation:
         paths: Paths,
         log: structlog.stdlib.BoundLogger,
         publish: Publish,
+        damaged: Damaged,
         compare_s: float,
     ) -> None:
         """What is installed is compared every `compare_s` seconds, if `follow` is called as often."""
@@ -86,14 +137,24 @@ class Navigation:
         self._paths = paths
         self._log = log
         self._publish = publish
+        self._damaged = damaged
         self._children: dict[RepositoryId, Supervisor] = {}
         self._working: dict[RepositoryId, _Work] = {}
         self._tasks: set[asyncio.Future[None]] = set()
+        self._asking: set[asyncio.Future[Any]] = set()
         self._results: dict[CheckoutId, tuple[TreeId, JsonObject]] = {}
-        self._not_before: dict[RepositoryId, float] = {}
+        self._pauses = Pauses()
+        self._garbage: Counter[RepositoryId] = Counter()
         self._seen: dict[CheckoutId, _Seen] = {}
+        self._quiet_at: dict[RepositoryId, float] = {}
+        self._measured: dict[CheckoutId, TreeId] = {}
+        """The trees whose agreement was measured, or could not be."""
+        self._audited: dict[CheckoutId, TreeId] = {}
+        """The trees that were audited, or could not be."""
         self._compared: dict[CheckoutId, float] = {}
-        self.failures: dict[RepositoryId, str] = {}
+        self.lost: dict[RepositoryId, Lost] = {}
+        self.failures: dict[CheckoutId, str] = {}
+        """Why the last work for a checkout failed."""
         self.waiting: dict[CheckoutId, Mapping[str, str]] = {}
         """By family, why the relations of a checkout's tree are not made yet."""
 
@@ -115,20 +176,73 @@ class Navigation:
             return
         seen = self._seen.get(checkout.id)
         known = seen if seen and seen.tree == tree else None
-        step = next_step(published.snapshot, again, known.profiles if known else None)
-        if step is None and known:
-            self._compare(checkout, known)
+        pause = self._pauses.of(checkout.id, tree)
+        again = again or (pause is not None and pause.is_over)
+        lost = self._has_lost(checkout, published.snapshot)
+        step = next_step(published.snapshot, again, known.profiles if known else None, lost)
         if step is None:
+            self._compare(checkout, known)
+            step = self._in_quiet(checkout, published, known) if known else None
+        if step is None:
+            self._collect_when_due(checkout, published.snapshot)
             return
         work = self._working.get(checkout.repository)
         if work is not None:
-            if work.checkout.id == checkout.id and work.tree != tree:
+            if work.method in IDLE or (work.checkout.id == checkout.id and work.tree != tree):
                 work.unwanted.set()
-            return
-        if asyncio.get_running_loop().time() < self._not_before.get(checkout.repository, 0.0):
-            return
-        work = self._working[checkout.repository] = _Work(checkout, step[0], tree)
-        self._spawn(self._work(work, published, step[1]))
+            if work.checkout.id != checkout.id:
+                work.others[checkout.id] = checkout
+        elif pause is not None and not again:
+            self._compare(checkout, pause)
+        else:
+            self._pauses.begun(checkout.id)
+            self._begin(_Work(checkout, step[0], tree), published.snapshot, step[1], published.commit)
+
+    def resume(self, checkout: CheckoutId) -> None:
+        """What failed is to be tried as for the first time."""
+        self._pauses.end(checkout)
+
+    def lose(self, repository: RepositoryId, reason: str, *, discard: bool) -> None:
+        """Relations can't be read: have them made anew, from nothing stored if it is to be discarded."""
+        before = self.lost.get(repository)
+        self.lost[repository] = Lost(reason, discard or (before is not None and before.discard))
+
+    def is_settled(self, checkout: Checkout, snapshot: Snapshot) -> bool:
+        """Whether nothing more will come soon of the relations of the snapshot, which the checkout shows."""
+        work = self._working.get(checkout.repository)
+        if work is not None and work.checkout.id == checkout.id and work.method in ("relate", "verify"):
+            return False
+        if self.has_result(checkout.id, snapshot.tree) or self.waiting.get(checkout.id):
+            return False
+        times = self._pauses.times(checkout.id, snapshot.tree)
+        if times:
+            return times >= LASTING_TRIES
+        seen = self._seen.get(checkout.id)
+        profiles = seen.profiles if seen and seen.tree == snapshot.tree else None
+        return next_step(snapshot, profiles=profiles) in (None, ("look", []))
+
+    def retired(self, checkout: Checkout, snapshot: Snapshot, snapshots: int, *, all_rows: bool) -> None:
+        """So many snapshots were dropped: what only they held is to be collected when it is worth it.
+
+        `all_rows`: it is worth it now. `snapshot` is what the checkout shows.
+        """
+        self._garbage[checkout.repository] += COLLECT_STARTING if all_rows else snapshots
+        self._collect_when_due(checkout, snapshot)
+
+    def _in_quiet(
+        self, checkout: Checkout, published: Publication, seen: _Seen
+    ) -> Step | None:
+        """Whether to audit, or to measure agreement, now: see the module."""
+        is_quiet = asyncio.get_running_loop().time() >= self._quiet_at.get(checkout.repository, 0.0)
+        if checkout.repository in self._working or not is_quiet:
+            return None
+        if seen.audits and self._audited.get(checkout.id) != seen.tree:
+            return "audit", list(seen.audits)
+        if self._measured.get(checkout.id) == seen.tree:
+            return None
+        relations = published.snapshot.relations
+        families = [family for family in seen.servers if is_unmeasured(relations.get(family), seen.tree)]
+        return ("agree", sorted(families)) if families else None
 
     def has_result(self, checkout: CheckoutId, tree: TreeId) -> bool:
         held = self._results.get(checkout)
@@ -151,85 +265,231 @@ class Navigation:
     def pids(self) -> dict[RepositoryId, int | None]:
         return {repository: child.pid for repository, child in self._children.items()}
 
+    async def ask(self, checkout: Checkout, snapshot: Snapshot, ask: Ask) -> Any:
+        """What a language server says now of the snapshot's tree, as `live_wire` has it.
+
+        Starts the navigator, and the server, where none runs; what was begun goes on when the patience of
+        `ask` is at its end. Raises RpcError.
+        """
+        patience_s = ask.scope.patience_s
+        if self.absent:
+            raise RpcError(ErrorCode.VIEW_ABSENT, f"there are no live answers: {self.absent}")
+        job = self._parameters(checkout, snapshot, [])
+        call = self._child(checkout.repository).call("ask", {"job": job, "ask": ask.as_params()})
+        task = asyncio.ensure_future(call)
+        self._asking.add(task)
+        task.add_done_callback(self._asked)
+        done, _ = await asyncio.wait([task], timeout=patience_s + ANSWER_S)
+        if not done:
+            raise RpcError(ErrorCode.TIMEOUT, f"the navigator did not answer in {patience_s:g} s")
+        try:
+            answer = task.result()
+        except (ChildDied, OSError) as error:
+            raise RpcError(ErrorCode.VIEW_NOT_READY, f"the navigator ended; ask again: {error}") from error
+        if answer["tree"] != snapshot.tree:
+            raise RpcError(ErrorCode.MOVING, "the language servers hold another tree; ask again")
+        return answer["found"]
+
+    def _asked(self, task: asyncio.Future[Any]) -> None:
+        self._asking.discard(task)
+        if not task.cancelled():
+            task.exception()  # who asked has it, or has lost patience
+
+    def job(self, checkout: Checkout, snapshot: Snapshot) -> JsonObject:
+        """What a navigator of the checkout would be sent, for who does its work aside."""
+        return self._parameters(checkout, snapshot, [])
+
+    def forget(self, checkout: Checkout) -> None:
+        """A checkout was removed: nothing is done for it any more, and nothing known of it."""
+        for known in (self._results, self._seen, self._compared, self._measured, self._audited):
+            known.pop(checkout.id, None)
+        self.failures.pop(checkout.id, None)
+        self.waiting.pop(checkout.id, None)
+        self._pauses.end(checkout.id)
+        work = self._working.get(checkout.repository)
+        if work is not None and work.checkout.id == checkout.id:
+            work.is_forgotten = True
+            work.unwanted.set()
+
     async def remove(self, repository: RepositoryId) -> None:
-        """Before the repository's folder is deleted."""
+        """Before the repository's folder is deleted, and after its checkouts were forgotten."""
+        # All before the first await: the repository may be added again meanwhile.
+        self._working.pop(repository, None)
+        self._garbage.pop(repository, None)
+        self._quiet_at.pop(repository, None)
+        self.lost.pop(repository, None)
         child = self._children.pop(repository, None)
         if child:
             await child.stop()
 
     async def stop(self) -> None:
-        for task in self._tasks:
+        for task in (*self._tasks, *self._asking):
             task.cancel()
         await asyncio.gather(*(child.stop() for child in self._children.values()))
 
-    async def _work(self, work: _Work, published: Publication, families: list[str]) -> None:
-        repository = work.checkout.repository
-        log = self._log.bind(job=work.method, repository=repository, commit=published.commit)
+    def _begin(self, work: _Work, snapshot: Snapshot, families: list[str], commit: str = "") -> None:
+        self._working[work.checkout.repository] = work
+        self._spawn(self._work(work, snapshot, families, commit))
 
-        def reported(_: str, value: Any) -> None:
-            work.progress = value
+    async def _work(self, work: _Work, snapshot: Snapshot, families: list[str], commit: str) -> None:
+        repository = work.checkout.repository
+        log = self._log.bind(job=work.method, repository=repository, tree=work.tree)
+
+        def reported(what: str, value: Any) -> None:
+            if what == "part" and self._is_wanted(work):
+                waiting = self.result(work.checkout.id, work.tree)
+                self._results[work.checkout.id] = (work.tree, waiting | {value["family"]: value["record"]})
+                self._publish(work.checkout)
+            elif what != "part":
+                work.progress = value
 
         try:
             child = self._child(repository)
-            parameters = self._parameters(work.checkout, published.snapshot, families)
+            lost = self.lost.get(repository)
+            discard = work.method == "relate" and lost is not None and lost.discard
+            parameters = self._parameters(work.checkout, snapshot, families, commit, discard=discard)
             result = await child.call(work.method, parameters, reported, work.unwanted)
         except (RpcError, ChildDied, OSError) as error:
-            if isinstance(error, RpcError) and error.code == ErrorCode.MOVING:
-                # Another tree is being published; the next look asks again, but not at once.
-                self._pause(work.checkout, MOVING_S)
-            elif not (isinstance(error, RpcError) and error.code == ErrorCode.CANCELLED):
-                self.failures[repository] = str(error)
-                self._pause(work.checkout, RETRY_S)
-                log.error("relations_failed", reason=str(error))
+            if self._is_wanted(work):
+                self._failed(work, error, log)
         else:
-            self.failures.pop(repository, None)
-            self._note(work.checkout, result)
-            if result["later"]:
-                log.info("relations_later", reasons=result["later"])
-            log.info(
-                "relations",
-                **{
-                    family: {**record["counts"], **record["work"], "assurance": record["assurance"]}
-                    for family, record in result["families"].items()
-                },
-            )
-            if work.method == "look" and not result["servers"]:
-                await child.rest()  # else it would stay for nothing
+            if self._is_wanted(work):
+                self._succeeded(work, result, log)
+            if work.method in ("look", "collect") and not result["servers"]:
+                await child.rest_if_unused()  # else it would stay for nothing
         finally:
-            del self._working[repository]
-        self._publish(work.checkout)
+            if self._working.get(repository) is work:
+                del self._working[repository]
+        for checkout in (work.checkout, *work.others.values()):
+            self._publish(checkout)
 
-    def _pause(self, checkout: Checkout, seconds: float) -> None:
-        """Ask nothing about the repository for so long, then look again."""
-        loop = asyncio.get_running_loop()
-        self._not_before[checkout.repository] = loop.time() + seconds
-        loop.call_later(seconds + 0.1, self._publish, checkout)
+    def _is_wanted(self, work: _Work) -> bool:
+        """Whether its checkout was not removed meanwhile, and perhaps added again."""
+        return self._working.get(work.checkout.repository) is work and not work.is_forgotten
+
+    def _failed(
+        self, work: _Work, error: RpcError | ChildDied | OSError, log: structlog.stdlib.BoundLogger
+    ) -> None:
+        checkout = work.checkout
+        code, data = (error.code, error.data) if isinstance(error, RpcError) else (None, None)
+        if code == ErrorCode.CANCELLED:
+            if work.method == "collect":
+                self._garbage[checkout.repository] += COLLECT_RUNNING
+            return
+        if code == ErrorCode.MOVING:
+            # Another tree is being published; the next look asks again, but not at once.
+            self._pauses.wait(checkout.id, work.tree, MOVING_S)
+            self._look_again(checkout, MOVING_S)
+            return
+        log.error("relations_failed", reason=str(error))
+        if data == RELATIONS_DAMAGED:
+            self.lose(checkout.repository, str(error), discard=False)  # the navigator has done that
+        elif data == DAMAGED:
+            self._damaged(checkout, str(error))
+        elif work.method in IDLE:  # of no consequence to the relations themselves
+            (self._audited if work.method == "audit" else self._measured)[checkout.id] = work.tree
+            return
+        self.failures[checkout.id] = str(error)
+        most = MOST_TRIES if data == SERVER_FAILED else math.inf
+        watched = {str(folder): stamp(folder) for folder in self._program_folders()}
+        kind = f"{type(error).__name__} {code} {data}"
+        self._look_again(checkout, self._pauses.failed(checkout.id, work.tree, kind, watched, most))
+
+    def _succeeded(self, work: _Work, result: JsonObject, log: structlog.stdlib.BoundLogger) -> None:
+        checkout = work.checkout
+        if work.method == "collect":
+            log.info("relations_collected", **result["rows"])
+            return
+        self.failures.pop(checkout.id, None)
+        if work.method == "agree":
+            self._measured[checkout.id] = work.tree
+        if work.method == "audit":
+            self._audited[checkout.id] = work.tree
+        if result["put_off"]:
+            log.info("audit_put_off", reasons=result["put_off"])
+        if work.method == "relate":
+            self.lost.pop(checkout.repository, None)
+        self._note(checkout, result)
+        if result["later"]:
+            log.info("relations_later", reasons=result["later"])
+        records = {family: decode_view(record) for family, record in result["families"].items()}
+        log.info(
+            "relations",
+            **{
+                family: {**record.counts, **record.work, "assurance": record.assurance}
+                for family, record in records.items()
+            },
+        )
+        why = failing(records.values())
+        if why:
+            seconds = self._pauses.failed(checkout.id, work.tree, work.method, {}, MOST_TRIES)
+            log.warning("relations_lack", reason=why, tried_again_after_s=seconds)
+            self._look_again(checkout, seconds)
+        elif not result["later"] and work.method in ("relate", "verify"):
+            self._pauses.end(checkout.id)
+
+    def _look_again(self, checkout: Checkout, seconds: float) -> None:
+        if seconds < math.inf:
+            asyncio.get_running_loop().call_later(seconds + 0.1, self._publish, checkout)
 
     def _note(self, checkout: Checkout, result: JsonObject) -> None:
         """Keep what a navigator answered."""
-        tree, loop = TreeId(result["tree"]), asyncio.get_running_loop()
+        tree = TreeId(result["tree"])
         if result["families"]:
             self._results[checkout.id] = (tree, result["families"])
         self.waiting[checkout.id] = result["later"]
         if result["later"]:
             self._seen.pop(checkout.id, None)
-            self._not_before[checkout.repository] = loop.time() + LATER_S
-            loop.call_later(LATER_S, self._publish, checkout)
+            self._pauses.wait(checkout.id, tree, LATER_S)
+            self._look_again(checkout, LATER_S)
         else:
-            self._seen[checkout.id] = _Seen(tree, result["profiles"], result["watched"])
-            self._compared[checkout.id] = loop.time()
+            servers = frozenset(result["servers"])
+            audits = tuple(result["audits"])
+            self._seen[checkout.id] = _Seen(tree, result["profiles"], result["watched"], servers, audits)
+            now = asyncio.get_running_loop().time()
+            self._compared[checkout.id] = now
+            self._quiet_at[checkout.repository] = now + AGREE_AFTER_S
+            if servers:
+                self._look_again(checkout, AGREE_AFTER_S)
 
-    def _compare(self, checkout: Checkout, seen: _Seen) -> None:
+    def _has_lost(self, checkout: Checkout, snapshot: Snapshot) -> bool:
+        """Whether what the snapshot says of relations is not there any more, as far as it is known."""
+        if checkout.repository in self.lost:
+            return True
+        if not snapshot.resolutions() or self._relations(checkout).exists():
+            return False
+        self.lose(checkout.repository, "relations.db was removed", discard=False)
+        return True
+
+    def _relations(self, checkout: Checkout) -> Path:
+        return RepositoryFolder(self._paths.repository_dir(checkout.repository)).relations
+
+    def _collect_when_due(self, checkout: Checkout, snapshot: Snapshot) -> None:
+        """Collect, if there is something worth it and nothing else to do."""
+        repository = checkout.repository
+        child = self._children.get(repository)
+        due = COLLECT_RUNNING if child is not None and child.pid is not None else COLLECT_STARTING
+        if repository in self._working or self._garbage[repository] < due:
+            return
+        del self._garbage[repository]
+        if self._relations(checkout).exists():
+            self._begin(_Work(checkout, "collect", snapshot.tree), snapshot, [])
+
+    def _compare(self, checkout: Checkout, known: _Seen | Pause | None) -> None:
         """See whether something was installed, unless that was done a moment ago."""
         now = asyncio.get_running_loop().time()
-        if now >= self._compared.get(checkout.id, 0.0) + self._compare_s:
+        if known and now >= self._compared.get(checkout.id, 0.0) + self._compare_s:
             self._compared[checkout.id] = now
-            self._spawn(self._compared_with(checkout, seen))
+            self._spawn(self._compared_with(checkout, known))
 
-    async def _compared_with(self, checkout: Checkout, seen: _Seen) -> None:
-        if await asyncio.to_thread(seen.is_outdated) and self._seen.get(checkout.id) is seen:
+    async def _compared_with(self, checkout: Checkout, known: _Seen | Pause) -> None:
+        if not await asyncio.to_thread(known.is_outdated):
+            return
+        if self._seen.get(checkout.id) is known:
             del self._seen[checkout.id]
-            self._publish(checkout)
+        elif self._pauses.of(checkout.id, known.tree) is known:
+            self._pauses.end(checkout.id)
+        self._publish(checkout)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
@@ -249,17 +509,34 @@ class Navigation:
             self._children[repository] = child
         return child
 
-    def _parameters(self, checkout: Checkout, snapshot: Snapshot, families: list[str]) -> JsonObject:
+    def _program_folders(self) -> list[Path]:
+        """Where a server may appear, or another version of one."""
+        path = [Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep) if folder[:1] == "/"]
+        return [*server_folders(self._settings), *path]
+
+    def _parameters(
+        self,
+        checkout: Checkout,
+        snapshot: Snapshot,
+        families: list[str],
+        commit: str = "",
+        *,
+        discard: bool = False,
+    ) -> JsonObject:
         return Job(
             folder=str(self._paths.repository_dir(checkout.repository)),
             work_tree=str(checkout.work_tree),
             generation=snapshot.generation,
+            tree=snapshot.tree,
             path=os.environ.get("PATH", ""),
             folders=[str(folder) for folder in server_folders(self._settings)],
             home=str(Path.home()),
             go_modules=str(_go_modules(os.environ)),
             cargo_home=os.environ.get("CARGO_HOME") or str(Path.home() / ".cargo"),
             families=families,
+            commit=commit,
+            discard=discard,
+            audit_transitions=self._settings.audit_transitions,
         ).as_params()
 
 
@@ -276,38 +553,3 @@ def _go_modules(environment: Mapping[str, str]) -> Path:
         return Path(chosen)
     first = environment.get("GOPATH", "").split(os.pathsep)[0]
     return (Path(first) if first else Path.home() / "go") / "pkg" / "mod"
-
-
-def next_step(
-    snapshot: Snapshot, again: bool = False, profiles: Mapping[str, str | None] | None = None
-) -> tuple[str, list[str]] | None:
-    """What is to be done for the snapshot's relations: make them, verify some families, or nothing.
-
-    `profiles` are those of what is installed now; `None`: that is not known, and has to be looked up.
-    """
-    untried = {State.BUILDING, State.FAILED, State.ABSENT} if again else {State.BUILDING}
-    records = snapshot.relations
-    families = families_of(snapshot.views[View.STRUCTURAL].counts)
-    if any(family not in records or records[family].state in untried for family in families):
-        return "relate", families
-    if profiles is not None and any(_is_other(records[family], profiles.get(family)) for family in families):
-        return "relate", families
-    repaired = [family for family in families if _is_repaired(records[family])]
-    if repaired:
-        return "verify", repaired
-    return ("look", []) if profiles is None and families else None
-
-
-def _is_other(record: ViewRecord, profile: str | None) -> bool:
-    """Whether relations can be had with what is installed now, and these are not those."""
-    if profile is None:
-        return False  # their server is gone, which makes them no less right
-    return record.state is State.ABSENT or (record.state is State.READY and record.profile != profile)
-
-
-def _is_repaired(record: ViewRecord) -> bool:
-    """Whether verification may make more of it. What a server left unanswered is asked once more so."""
-    if record.state is not State.READY:
-        return False
-    left = record.assurance is Assurance.PARTIAL and "verify_seconds" not in record.work
-    return left or record.assurance is Assurance.REPAIRED

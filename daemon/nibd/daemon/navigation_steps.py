@@ -39,6 +39,23 @@ def next_step(
     return ("look", []) if profiles is None and families else None
 
 
+def have_come(snapshot: Snapshot, least: Assurance | None) -> bool:
+    """Whether the relations are there, with `least` assurance, of all families that have a server; of one."""
+    records = [snapshot.relations.get(family) for family in families_of_tree(snapshot)]
+    ready = [record for record in records if record and record.state is State.READY]
+    absent = [record for record in records if record and record.state is State.ABSENT]
+    if len(ready) + len(absent) < len(records):
+        return False
+    return not records or (bool(ready) and all(is_assured(record, least) for record in ready))
+
+
+def is_assured(record: ViewRecord, least: Assurance | None) -> bool:
+    order = list(Assurance)
+    return least is None or (
+        record.assurance is not None and order.index(record.assurance) >= order.index(least)
+    )
+
+
 def families_of_tree(snapshot: Snapshot) -> list[str]:
     return families_of(snapshot.views[View.STRUCTURAL].counts)
 

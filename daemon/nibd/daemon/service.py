@@ -21,11 +21,12 @@ from nibd.daemon import answers, wire
 from nibd.daemon.coordinator import CheckoutState, Coordinator
 from nibd.daemon.indexer import DAMAGED
 from nibd.daemon.navigating import Host, Navigating
+from nibd.daemon.navigation_steps import VERIFIED, have_come
 from nibd.daemon.parameters import Parameters
 from nibd.daemon.reading import Reading
 from nibd.daemon.registry import Checkout, RegistryError, checkout_id, repository_id
 from nibd.daemon.status import Standing, doctor, lag, standing, status, view_json
-from nibd.daemon.verification import Verifications
+from nibd.daemon.verification import RELATIONS, Verifications
 from nibd.ipc.children import ChildDied
 from nibd.ipc.handlers import Handler, Method, RequestContext
 from nibd.ipc.messages import PROTOCOL_VERSION, ErrorCode, Json, JsonObject, RpcError
@@ -33,7 +34,7 @@ from nibd.query.hits import Hit
 from nibd.repair.git import GitError, discover, open_source
 from nibd.stores.errors import CorruptStore, CorruptStructure, StoreError
 from nibd.stores.snapshot import Publication
-from nibd.stores.types import CommitId, RepoPath, Skip, State, View
+from nibd.stores.types import Assurance, CommitId, RepoPath, Skip, State, View
 
 QUERY_THREADS = 4
 PLANS = {
@@ -42,6 +43,9 @@ PLANS = {
     "hybrid": frozenset({View.LEXICAL, View.DENSE}),
 }
 MAX_HITS = 1000
+WAITED_FOR = (Assurance.REPAIRED, Assurance.VERIFIED, Assurance.EXACT)
+PROGRESS_S = 0.5
+"""How often the progress of relations is told, which changes without notice."""
 LASTING_FAILURES = 4
 """After so many in a row, about 7 s, a failure is not one that passes by itself."""
 NEEDS_STRUCTURE = frozenset({View.STRUCTURAL})
@@ -131,14 +135,19 @@ class Service:
         """
         given = Parameters(params)
         state = self._state(given.path("path"))
-        view = given.choice("view", [view.value for view in View], None)
+        view = given.choice("view", [*(view.value for view in View), RELATIONS], None)
+        least = given.choice("assurance", [each.value for each in WAITED_FOR], None)
         timeout_s = given.number("timeout_s", 3600.0)
         given.done()
-        wanted = {View(view)} if view else {View.LEXICAL, View.STRUCTURAL}
+        if least and view != RELATIONS:
+            raise RpcError(ErrorCode.INVALID_PARAMS, f"assurance is for the view {RELATIONS}")
+        wanted = {View(view)} if view and view != RELATIONS else {View.LEXICAL, View.STRUCTURAL}
         reached = False
         try:
             async with asyncio.timeout(timeout_s):
                 reached = await self._reach(state, wanted, context)
+                if reached and view == RELATIONS:
+                    reached = await self._relate(state, Assurance(least) if least else None, context)
                 if reached and View.DENSE in wanted:
                     await self._load_model(context)
         except TimeoutError:
@@ -204,7 +213,9 @@ class Service:
     async def verify(self, params: JsonObject, context: RequestContext) -> Json:
         given = Parameters(params)
         state = self._state(given.path("path"))
-        wanted = given.choices("views", [view.value for view in View])
+        relations = given.flag("relations", False)
+        named = [] if relations and "views" not in params else [view.value for view in View]
+        wanted = given.choices("views", named)
         given.done()
         views = self._coordinator.views(state.checkout.repository)
         needed = frozenset({View.LEXICAL, View.STRUCTURAL})
@@ -212,7 +223,8 @@ class Service:
             if reading is None:
                 raise RpcError(ErrorCode.VIEW_NOT_READY, "nothing is published yet; `nibd wait` first")
             try:
-                verdict = await self._verifications.verify(state, reading.publication, wanted, context)
+                asked = [*wanted, RELATIONS] if relations else wanted
+                verdict = await self._verifications.verify(state, reading.publication, asked, context)
             except RpcError as error:
                 if error.data == DAMAGED:
                     raise self._damage(state, NEEDS_STRUCTURE, CorruptStore(error.message)) from error
@@ -221,7 +233,20 @@ class Service:
         for name, view in verdict["views"].items():
             if not view["equal"] and not lacks:  # objects may have arrived, which damages nothing
                 self._coordinator.damaged(state, View(name), f"{view['count']} differences from a rebuild")
+        self._wrong_relations(state, verdict["relations"] or {})
         return verdict
+
+    def _wrong_relations(self, state: CheckoutState, families: JsonObject) -> None:
+        """Have relations made anew that were said to be right and are not; others are verified anyway.
+
+        What differs in requests alone is no server's doing: what leads to records is damaged.
+        """
+        for family, found in families.items():
+            is_damaged = any(each["kind"] == "request" for each in found["differences"])
+            if found["equal"] is False and (is_damaged or found["assurance"] in VERIFIED):
+                reason = f"{found['count']} differences of {family} relations from a rebuild"
+                self._coordinator.navigation.lose(state.checkout.repository, reason, discard=True)
+                self._coordinator.related(state.checkout)
 
     async def doctor(self, params: JsonObject, context: RequestContext) -> Json:
         Parameters(params).done()
@@ -384,6 +409,30 @@ class Service:
                 for progress in self._progress(state):
                     await context.notify("progress", progress)
                 await changed
+            finally:
+                changed.cancel()
+
+    async def _relate(
+        self, state: CheckoutState, least: Assurance | None, context: RequestContext
+    ) -> bool:
+        """Whether HEAD, whatever it is by then, has its relations; `False` when they cannot be had soon."""
+        navigation = self._coordinator.navigation
+        while True:
+            changed = asyncio.ensure_future(self._coordinator.changed())
+            try:
+                if not await self._reach(state, {View.STRUCTURAL}, context):
+                    return False
+                shown = state.published
+                if shown is not None and state.is_current:
+                    lost = state.checkout.repository in navigation.lost
+                    if not lost and have_come(shown.snapshot, least):
+                        return True
+                    if not lost and navigation.is_settled(state.checkout, shown.snapshot):
+                        return False
+                progress = navigation.progress().get(state.checkout.repository)
+                if progress:
+                    await context.notify("progress", progress)
+                await asyncio.wait([changed], timeout=PROGRESS_S)
             finally:
                 changed.cancel()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -11,8 +12,10 @@ from nibd.daemon import wire
 from nibd.daemon.coordinator import CheckoutState, Coordinator, Running
 from nibd.daemon.heads import HeadState
 from nibd.daemon.scheduler import Job
+from nibd.daemon.statistics import Repairs, repairs_of
 from nibd.daemon.views import serves
 from nibd.ipc.messages import Json, JsonObject
+from nibd.stores.repository import RepositoryFolder
 from nibd.stores.snapshot import Publication, Snapshot
 from nibd.stores.types import State, View
 
@@ -55,15 +58,23 @@ async def relations_json(
     """The relations of a family, in the words of a view."""
     assert now.newest is not None, "a family is of a snapshot"
     serving, record = now.relating[family], now.newest.snapshot.relations[family]
-    failure = coordinator.navigation.failures.get(state.checkout.repository)
-    if record.state is State.BUILDING and failure:
+    navigation = coordinator.navigation
+    lost, failure = navigation.lost.get(state.checkout.repository), navigation.failures.get(state.checkout.id)
+    if lost:
+        why = f"the relations were damaged and are being made again: {lost.reason}"
+        record = replace(record, state=State.BUILDING, assurance=None, reason=why)
+    elif record.state is State.BUILDING and failure:
         record = replace(record, state=State.FAILED, reason=f"it failed and is tried again: {failure}")
+    elif record.state is State.READY and failure:
+        reasons = filter(None, (record.reason, f"what was done last with them failed: {failure}"))
+        record = replace(record, reason="; ".join(reasons))
     waits = coordinator.navigation.waiting.get(state.checkout.id, {}).get(family)
     if record.state is State.BUILDING and waits:
         record = replace(record, reason=f"an install seems to run: {waits}")
     behind = await lag(coordinator, state, now.head, serving)
     described = wire.view(record, serving, behind, _stale_reason(state, now, serving, record.state))
-    return described | {"work": dict(record.work)}
+    measured = record if record.agreement or serving is None else serving.snapshot.relations[family]
+    return described | {"work": dict(record.work), "agreement": wire.agreement(measured)}
 
 
 async def view_json(
@@ -94,6 +105,7 @@ async def status(coordinator: Coordinator, state: CheckoutState) -> JsonObject:
     now = await standing(coordinator, state)
     newest = now.newest.snapshot if now.newest else None
     checkout = state.checkout
+    repairs = await _repairs(coordinator)
     return {
         "checkout": checkout.id,
         "repository": checkout.repository,
@@ -103,14 +115,23 @@ async def status(coordinator: Coordinator, state: CheckoutState) -> JsonObject:
         "snapshot": wire.snapshot(now.newest),
         "views": {view.value: await view_json(coordinator, state, now, view) for view in View},
         "relations": {
-            family: await relations_json(coordinator, state, now, family) for family in now.relating
+            family: await relations_json(coordinator, state, now, family)
+            | {"repairs": repairs.get(checkout.repository, {}).get(family)}
+            for family in now.relating
         },
         "files": wire.counted(newest.files) if newest else {"indexed": 0, "total": 0},
         "skipped": wire.counted(newest.skipped) if newest else {},
         "notes": list(newest.notes) if newest else [],
         "work": work(coordinator),
-        "statistics": statistics(coordinator),
+        "statistics": statistics(coordinator) | {"repairs": repairs},
     }
+
+
+async def _repairs(coordinator: Coordinator) -> Repairs:
+    """How often the repair of relations alone was right, in every repository."""
+    repositories = {state.checkout.repository for state in coordinator.states.values()}
+    folders = {each: RepositoryFolder(coordinator.paths.repository_dir(each)) for each in repositories}
+    return await asyncio.to_thread(repairs_of, folders)
 
 
 def work(coordinator: Coordinator) -> JsonObject:
@@ -158,7 +179,7 @@ def doctor(coordinator: Coordinator) -> JsonObject:
     if coordinator.embedding.failure:
         problems.append(f"embedding: {coordinator.embedding.failure}")
     for state in coordinator.states.values():
-        failed = coordinator.navigation.failures.get(state.checkout.repository)
+        failed = coordinator.navigation.failures.get(state.checkout.id)
         if failed:
             problems.append(f"{state.checkout.work_tree}: relations: {failed}")
     own = statistics(coordinator)

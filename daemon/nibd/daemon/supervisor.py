@@ -91,6 +91,11 @@ class Supervisor:
         if child:
             await child.stop()
 
+    async def rest_if_unused(self) -> None:
+        """End the child unless it has a call to answer."""
+        if self._calls == 0:
+            await self.rest()
+
     async def _running(self) -> ChildProcess:
         async with self._starting:
             if self._child and self._child.returncode is None:

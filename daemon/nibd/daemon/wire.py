@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from nibd.ipc.messages import Json, JsonObject
 from nibd.query.hits import Hit
@@ -51,6 +52,14 @@ def view(
         "profile": record.profile,
         "capabilities": dict(record.capabilities),
     }
+
+
+def agreement(record: ViewRecord) -> Json:
+    """Of a family's relations; null where it was never measured."""
+    found = record.agreement
+    if found is None:
+        return None
+    return {"commit": found.commit, "tree": found.tree, "rates": [asdict(rate) for rate in found.rates]}
 
 
 def no_view(state: State, reason: str | None) -> JsonObject:

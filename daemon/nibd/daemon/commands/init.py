@@ -13,13 +13,16 @@ from nibd.daemon.commands import _daemon
 from nibd.daemon.commands._failures import Exit
 from nibd.daemon.commands._hooks import as_json, worth_saying
 from nibd.daemon.commands._launch import connect_or_start, hello, user_paths
-from nibd.daemon.commands._output import emit, note, visible_line
+from nibd.daemon.commands._output import clipped, emit, note, visible_line
 from nibd.daemon.commands.version import installed_version
 from nibd.daemon.commands.wait import NEVER_S, is_unborn, outcome_text, until_published
 from nibd.hooks import HookReport, HooksError, install
 from nibd.ipc.client import Client
 from nibd.ipc.messages import JsonObject
 from nibd.repair.git import open_source
+
+STATES = ("ready", "absent")
+"""Of relations to which nothing is about to be done."""
 
 ABOUT = "Register a checkout, install its Git hooks and build its views; starts the daemon when none runs."
 
@@ -91,4 +94,22 @@ def _compare_versions(client: Client) -> None:
 def _text(added: JsonObject, result: JsonObject | None) -> str:
     state = "registered" if added["added"] else "was registered already"
     text = f"{visible_line(added['path'])} {state}"
-    return f"{text}; {outcome_text(result) if result else 'its views are being built'}"
+    if result is None:
+        return f"{text}; its views are being built"
+    relations = _relations(result["status"]["relations"]) if result["published"] else None
+    return "\n".join(filter(None, (f"{text}; {outcome_text(result)}", relations)))
+
+
+def _relations(families: JsonObject) -> str | None:
+    """What becomes of who refers to what: one line, `None` where no language has relations."""
+    if not families:
+        return None
+    by_state = {s: [name for name, found in families.items() if found["state"] == s] for s in STATES}
+    others = [name for name, found in families.items() if found["state"] not in STATES]
+    if others:
+        follow = "follow in the background; 'nibd wait --view relations' waits for them"
+        return f"relations ({', '.join(others)}) {follow}"
+    said = [f"{', '.join(names)} {state}" for state, names in by_state.items() if names]
+    if not by_state["ready"]:
+        said.append(families[by_state["absent"][0]]["reason"])
+    return clipped(visible_line(f"relations: {'; '.join(said)}"))

@@ -16,6 +16,7 @@ from nibd.ipc.messages import JsonObject
 
 ABOUT = "Wait until HEAD is published; exit status 1 when it was not in time, or can't be."
 
+RELATIONS = "relations"
 DEFAULT_VIEWS = ("lexical", "structural")
 NEVER_S = 1e9
 """For the daemon, which gives up after an hour unless told otherwise."""
@@ -25,8 +26,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _daemon.add_path(parser)
     parser.add_argument(
         "--view",
-        choices=("lexical", "structural", "dense"),
+        choices=("lexical", "structural", "dense", RELATIONS),
         help="wait for this view (default: lexical and structural)",
+    )
+    parser.add_argument(
+        "--assurance",
+        choices=("repaired", "verified", "exact"),
+        help="wait until relations are as certain as that; means --view relations",
     )
     parser.add_argument(
         "--timeout", metavar="S", type=_daemon.seconds, help="give up after S seconds (default: never)"
@@ -35,12 +41,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     params: JsonObject = {"path": _daemon.real_path(arguments.path)}
-    if arguments.view is not None:
-        params["view"] = arguments.view
+    view = arguments.view or (RELATIONS if arguments.assurance else None)
+    if view is not None:
+        params["view"] = view
+    if arguments.assurance:
+        params["assurance"] = arguments.assurance
     params["timeout_s"] = NEVER_S if arguments.timeout is None else arguments.timeout
     with _daemon.connect() as client:
         result = until_published(client, params)
-    emit(arguments, result, outcome_text(result, [arguments.view] if arguments.view else DEFAULT_VIEWS))
+    emit(arguments, result, outcome_text(result, [view] if view else DEFAULT_VIEWS))
     return Exit.OK if result["published"] else Exit.NO
 
 
@@ -59,18 +68,27 @@ def is_unborn(result: JsonObject) -> bool:
 def outcome_text(result: JsonObject, views: Sequence[str] = DEFAULT_VIEWS) -> str:
     """Whether HEAD is published, and what is known of why `views` are not: each reason once, a line each."""
     status = result["status"]
+    relations = status["relations"] if RELATIONS in views else {}
     if result["published"]:
-        return f"published {short(status['snapshot']['commit'])}"
+        what = f"published {short(status['snapshot']['commit'])}"
+        return "\n  ".join([what, *(_family(family, found) for family, found in relations.items())])
     if is_unborn(result):
         return "not published: nothing is committed yet, the first commit will be"
     head, known = status["head"]["commit"], status["views"]
     what = f"not published {short(head)}" if head else "not published"
     reasons = [status["error"], *(known[name]["reason"] for name in views if name in known)]
+    reasons += [_family(family, found) for family, found in relations.items()]
     said: list[str] = []
     for reason in filter(None, reasons):
         if not any(reason in earlier or earlier in reason for earlier in said):
             said.append(reason)
     return "\n  ".join([f"{what}: {_line(said[0])}" if said else what, *map(_line, said[1:])])
+
+
+def _family(family: str, found: JsonObject) -> str:
+    """What is there of a family's relations, and what it lacks."""
+    state = found["assurance"] if found["state"] == "ready" else found["state"]
+    return _line(f"{family} relations are {state}" + (f": {found['reason']}" if found["reason"] else ""))
 
 
 def _line(reason: str) -> str:

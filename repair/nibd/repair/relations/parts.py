@@ -60,10 +60,6 @@ class Part:
     files: int
     sites: int
 
-    @property
-    def unknown(self) -> int:
-        return self.sites - self.done.sites + self.done.unknown
-
 
 class Parts:
     """The clock of one build, which begins now."""

@@ -27,8 +27,8 @@ def recently_committed(source: GitSource) -> list[RepoPath]:
                 break
             changes = source.changes(source.tree_of(before), source.tree_of(commit), renames=False)
             if len(changes) <= MAX_CHANGED:
-                paths = [*changes.added, *(after for _, after in changes.modified)]
-                found.update(dict.fromkeys(entry.path for entry in paths))
+                entries = [*changes.added, *(after for _, after in changes.modified)]
+                found.update(dict.fromkeys(sorted(entry.path for entry in entries)))
             commit = before
     except MissingObject:
         pass  # the edge of a shallow clone, or of what is here: what was found is as good

@@ -385,12 +385,19 @@ def _record(profile: ProfileId, resolved: Resolved, assurance: Assurance, is_bui
 
 def _partial(profile: ProfileId, part: Part) -> ViewRecord:
     """What is said of a build while it goes on."""
+    unasked = part.sites - part.done.sites
     return ViewRecord(
         State.BUILDING,
         Assurance.PARTIAL,
         profile=profile,
         artifact=resolution_artifact(part.resolution, part.records),
         coverage=Coverage(part.done.files, part.files),
-        reason=f"{part.sites - part.done.sites} of {part.sites} sites are still to be asked about",
-        counts={"files": part.done.files, "sites": part.sites, "unknown": part.unknown, "verified": 0},
+        reason=f"{unasked} of {part.sites} sites are still to be asked about",
+        counts={
+            "files": part.done.files,
+            "sites": part.sites,
+            "unknown": unasked + part.done.unknown,
+            "unasked": unasked,
+            "verified": 0,
+        },
     )
