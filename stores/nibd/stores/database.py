@@ -56,6 +56,16 @@ class Connection:
                 self._connection.rollback()  # of a commit that failed too: a full disk leaves it open
                 raise
 
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Read several things as they stood at one moment."""
+        with self._lock, self._translated():
+            self._connection.execute("BEGIN")
+            try:
+                yield self._connection
+            finally:
+                self._connection.rollback()
+
     def rows(self, sql: str, parameters: tuple[object, ...] = ()) -> list[sqlite3.Row]:
         with self._lock, self._translated():
             return self._connection.execute(sql, parameters).fetchall()
