@@ -28,7 +28,7 @@ from nibd.stores.types import State
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class Rebuilding:
     """What a comparison needs: the rebuilt units and facts, and `job`, what the navigator would be told.
 
     `scratch` is the folder for private trees and servers.
@@ -37,7 +37,6 @@ class Bench:
     source: GitSource
     job: Job
     scratch: Path
-    views: Path
     structure: StructureStore
     facts: FactStore
 

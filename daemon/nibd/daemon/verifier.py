@@ -17,7 +17,7 @@ from typing import Any
 
 from nibd.daemon.indexer import Indexer, Job, reporter, serve
 from nibd.daemon.navigator import Job as NavigatorJob
-from nibd.daemon.relations_verdict import Bench
+from nibd.daemon.relations_verdict import Rebuilding
 from nibd.ipc.child_endpoint import ChildEndpoint, ChildRequest
 from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
 from nibd.query.comparison import Comparison, Side, compare_dense, compare_lexical, compare_structure
@@ -72,14 +72,14 @@ def _relations(
     job, rebuilt = NavigatorJob(**navigation), RepositoryFolder(scratch / "views")
     path = RepositoryFolder(Path(job.folder)).relations
     published = RelationStore.open_reader(path) if RelationStore.is_made(path) else None
-    bench = Bench(
+    rebuilding = Rebuilding(
         open_source(Path(job.work_tree)),
         job,
         scratch,
         StructureStore.open_reader(rebuilt.structure),
         FactStore.open_reader(rebuilt.facts, EXTRACTOR),
     )
-    return bench.verdicts(published, snapshot, fresh, reporter(request))
+    return rebuilding.verdicts(published, snapshot, fresh, reporter(request))
 
 
 def _published(folder: RepositoryFolder, generation: int) -> Snapshot:

@@ -10,6 +10,11 @@ from nibd.daemon.commands._tables import table
 from nibd.ipc.messages import JsonObject
 
 _HEADER = ("view", "state", "assurance", "commit", "lag", "coverage")
+_ASKED = {
+    "definition": "definitions",
+    "references": "references",
+    "implementations": "implementations",
+}
 _COLOURS = {"ready": "green", "building": "yellow", "failed": "red", "partial": "yellow"}
 
 
@@ -78,7 +83,7 @@ def _holds(counts: JsonObject) -> str:
         group, _, member = name.partition(":")
         if group == "language":
             sums["languages"] = sums.get("languages", 0) + 1
-        elif not (member and group == "skip"):  # skips have a line of their own
+        elif not (member and group == "skip") and name != "verified":  # these have lines of their own
             sums[group] = sums.get(group, 0) + count
     return ", ".join(counted(count, what.replace("_", " ")) for what, count in sums.items() if count)
 
@@ -95,6 +100,41 @@ def _holding(status: JsonObject) -> Iterator[str]:
     for family, relations in status["relations"].items():
         if relations["counts"].get("sites"):
             yield f"relations {family} holds {_holds(relations['counts'])}"
+            yield from _verified(family, relations)
+        if relations["agreement"]:
+            yield f"relations {family}: {_agreement(relations['agreement'])}"
+
+
+def _agreement(agreement: JsonObject) -> str:
+    """How far static answers equalled live ones, by language where the family has several."""
+    several = len({rate["language"] for rate in agreement["rates"]}) > 1
+    rates = [
+        f"{rate['language'] + ': ' if several else ''}{_share(rate['equal'], rate['asked'])}"
+        f" of {counted(rate['asked'], _ASKED[rate['operation']])}"
+        for rate in agreement["rates"]
+        if rate["asked"]
+    ]
+    return f"static equalled live on {', '.join(rates) or 'nothing'} (at {short(agreement['commit'])})"
+
+
+def _share(part: int, whole: int) -> str:
+    """In percent; 100 only for all."""
+    return f"{part * 100 // whole}%"
+
+
+def _verified(family: str, relations: JsonObject) -> Iterator[str]:
+    """What verification has still to do, and how often it had nothing to correct."""
+    counts, repairs = relations["counts"], relations["repairs"]
+    if "verified" in counts and counts["verified"] < counts["files"]:
+        yield f"relations {family}: {counts['verified']} of {counts['files']} files verified at this tree"
+    if repairs and repairs["verified"]:
+        right, verified, differing = (repairs[key] for key in ("right", "verified", "differing"))
+        found = f"; {counted(differing, 'sites')} differed in all" if differing else ""
+        of = counted(verified, "transitions")
+        yield f"relations {family}: repair alone was right on {right} of {of}{found}"
+    if repairs and repairs["audits"]:
+        agreed, audits = repairs["audits_right"], counted(repairs["audits"], "audits")
+        yield f"relations {family}: a fresh server agreed in {agreed} of {audits}"
 
 
 def _reasons(status: JsonObject) -> Iterator[str]:

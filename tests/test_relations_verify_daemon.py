@@ -1,0 +1,175 @@
+"""Verification seen from outside: `verify --relations`, audits in quiet times, and what status counts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli_run import Home
+from gitrepo import Repo
+from language_servers import require
+from nibd.stores.catalog import UNPUBLISHED, Catalog
+from nibd.stores.relation_types import Relation, Target
+from nibd.stores.relations import RelationStore
+from nibd.stores.repository import RepositoryFolder
+from nibd.stores.snapshot import resolution_artifact
+from nibd.stores.types import CheckoutId, ProfileId, RepoPath
+from waiting import wait_until
+
+WAIT_S = 120.0
+SETTINGS = """[dense]
+enabled = false
+[daemon]
+compare_interval_s = 1
+[relations]
+enabled = true
+audit_transitions = 1
+"""
+LIB = "def greet(name):\n    return name\n"
+APP = "from lib import greet\n\ngreet('you')\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    _, installed = require("python")
+    made = Home(tmp_path / "home", f'{SETTINGS}servers = "{installed.program.parent}"\n')
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    made = Repo(tmp_path / "repo")
+    made.write("lib.py", LIB)
+    made.write("app.py", APP)
+    made.commit("one")
+    return made
+
+
+def python(home: Home, repo: Repo, *assurances: str) -> Any:
+    """Wait until HEAD's relations have one of these assurances; what status says of them."""
+
+    def found() -> Any:
+        shown = home.json("status", repo.path)
+        relations = shown["relations"].get("python", {})
+        is_of_head = (shown["snapshot"] or {}).get("commit") == repo.head()
+        return relations if is_of_head and relations.get("assurance") in assurances else None
+
+    return wait_until(found, WAIT_S, f"relations to be {' or '.join(assurances)}")
+
+
+def folder_of(home: Home) -> RepositoryFolder:
+    (catalog,) = (home.folder / "cache").glob("nibd/**/catalog.db")
+    return RepositoryFolder(catalog.parent)
+
+
+def plant(home: Home) -> None:
+    """Publish, while no daemon runs, that the last site of app.py refers to something else."""
+    folder = folder_of(home)
+    catalog, store = Catalog.open(folder.catalog), RelationStore.open(folder.relations)
+    (checkout,) = catalog.checkouts()
+    shown = catalog.current(CheckoutId(checkout))
+    assert shown is not None
+    record = shown.snapshot.relations["python"]
+    assert record.resolution is not None
+    bits, path = store.resolution(record.resolution), RepoPath(b"app.py")
+    row, file = store.record_at(bits, path), store.at_path(bits, path)
+    assert row is not None
+    assert file is not None
+    wrong = Relation(file.relations[-1].site, (Target("", path, "", 0, "greet", 5),))
+    made = store.add([replace(file, relations=(*file.relations[:-1], wrong))])
+    changed = bits.changed(remove=[row], add=made)
+    number = store.add_resolution("python", shown.snapshot.tree, ProfileId(record.profile), changed)
+    told = replace(record, artifact=resolution_artifact(number, changed))
+    snapshot = replace(shown.snapshot.with_relations("python", told), generation=UNPUBLISHED)
+    catalog.publish(checkout, shown.commit, snapshot, time.time())
+    store.close()
+    catalog.close()
+
+
+def test_published_relations_equal_those_of_fresh_servers_or_the_difference_is_named(
+    home: Home, repo: Repo
+) -> None:
+    home.nibd("init", repo.path)
+    python(home, repo, "exact")
+    done = home.nibd("verify", "--relations", repo.path)
+    assert done.out.splitlines()[0].startswith("equal: commit")
+    assert "relations python: equal; compared 2 files, " in done.out
+
+    home.nibd("stop")
+    plant(home)
+    home.nibd("init", repo.path)
+    found = home.json("verify", "--relations", repo.path, status=1)
+    assert found["equal"] is False
+    assert found["views"] == {}
+    verdict = found["relations"]["python"]
+    assert (verdict["equal"], verdict["count"], verdict["varying"]["count"]) == (False, 1, 0)
+    assert verdict["differences"] == [
+        {
+            "path": "app.py",
+            "line": 3,
+            "name": "greet",
+            "kind": "other",
+            "published": ["app.py greet@5"],
+            "fresh": ["lib.py::greet#0 greet@0"],
+        }
+    ]
+
+    def is_right_again() -> bool:
+        found = home.json("refs", "greet", "--repo", repo.path, status=None)
+        return [hit["path"] for hit in found.get("hits", ())] == ["app.py", "app.py"]
+
+    wait_until(is_right_again, WAIT_S, "what was said to be exact to be made anew")
+    python(home, repo, "exact")
+    assert home.json("verify", "--relations", repo.path)["equal"]
+
+
+def test_what_cant_be_compared_is_said_and_no_equality_claimed(home: Home, repo: Repo) -> None:
+    repo.write("main.go", "package main\n")
+    repo.write("go.mod", "module example.org/m\n")
+    repo.commit("two")
+    home.config.write_text(home.config.read_text() + '[index]\nignore = ["*.nothing"]\n')
+    home.environment["PATH"] = "/usr/bin:/bin"
+    home.nibd("init", repo.path)
+    python(home, repo, "exact")
+    if home.json("status", repo.path)["relations"]["go"]["state"] == "ready":
+        pytest.skip("gopls is beside ty on this machine")
+    wait_until(
+        lambda: home.json("status", repo.path)["relations"]["go"]["state"] == "absent", WAIT_S, "no gopls"
+    )
+    done = home.nibd("verify", "--relations", repo.path, status=1)
+    assert "NOT COMPARED IN FULL: commit" in done.out
+    assert "relations python: equal" in done.out
+    assert "relations go: not compared: there are none: gopls" in done.out
+
+
+def test_a_commit_is_audited_when_all_is_quiet_and_status_counts_it(home: Home, repo: Repo) -> None:
+    home.nibd("init", repo.path)
+    python(home, repo, "exact")
+    repo.write("lib.py", "import os\n\n\n" + LIB)
+    repo.commit("two")
+    first = python(home, repo, "verified", "exact")
+    assert first["counts"]["verified"] == 2
+    audited = python(home, repo, "exact")
+    assert audited["work"]["audit_differences"] == 0
+    assert audited["repairs"] == {
+        "transitions": 1,
+        "verified": 1,
+        "right": 1,
+        "differing": 0,
+        "audits": 1,
+        "audits_right": 1,
+        "audit_differing": 0,
+    }
+    home.nibd("stop")
+    home.nibd("init", repo.path)
+    text = home.nibd("status", repo.path).out
+    assert "relations python: repair alone was right on 1 of 1 transition" in text
+    assert "relations python: a fresh server agreed in 1 of 1 audit" in text
+    statistics = home.json("status", repo.path)["statistics"]
+    assert [account["right"] for each in statistics["repairs"].values() for account in each.values()] == [1]
