@@ -1,60 +1,217 @@
-"""A go.mod that can be loaded offline.
+"""Go modules that can be loaded offline, by the Go that is installed.
 
-Where one required module is not on this machine, `go list` gives nothing at all for the whole main module.
-So: as it is; else without the requirements that are not in the module cache; else without any. The reduced
-copy lies in the cache (`-modfile`), named by its content, and the tree's go.mod stays what it is: imports of
-the modules that were left out lead nowhere, everything else is answered.
+go loads nothing at all of a module when its `go` directive wants a newer Go, or when one of the modules that
+it requires is not on this machine. So copies of the tree's go.mod and go.work files take their place where
+that is needed (`-overlay`): with a lower directive, without what is absent, and where even that can't be
+loaded, without any requirement. The copies lie in the cache, named by what is in them; the tree's files stay
+what they are. Imports of what was left out lead nowhere, everything else is answered.
+
+A *workspace* here is a folder in which go is run: that of a go.mod, or that of a go.work for all that it
+uses. What is vendored keeps its requirements, which have to fit the vendor folder.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from nibd.repair.servers.go_mod_text import Statement, asked_version, copy, is_newer, newest, statements
+
 TIMEOUT_S = 60.0
+MAX_TRIED = 24
+"""So many workspaces are tried out; of more, what is absent is left out untried."""
+NAMED = 5
+"""So many modules are named in a limit."""
+_PASSED_OVER = frozenset({"vendor", "node_modules", "testdata"})
+
+_Copies = dict[Path, str]
+_Files = Mapping[Path, Sequence[Statement]]
 
 
 @dataclass(frozen=True, slots=True)
 class Modules:
-    """`modfile` is None where the tree's go.mod can be loaded as it is; `left_out` names modules."""
+    """`overlay` is `None` where the tree's files can be loaded as they are. `limits` are for `status`."""
 
-    modfile: Path | None = None
-    left_out: tuple[str, ...] = ()
-
-
-def loadable(go: Path, root: Path, folder: Path, env: Mapping[str, str]) -> Modules:
-    """Find what can be loaded of the go.mod at `root`, with the environment that gopls will have."""
-    if not (root / "go.mod").is_file() or _loads(go, root, env, None):
-        return Modules()
-    required = _required(go, root, env)
-    cached = Path(env["GOMODCACHE"]) / "cache" / "download"
-    absent = [module for module, version in required if not _is_cached(cached, module, version)]
-    for left_out in ([absent] if absent else []) + [[module for module, _ in required]]:
-        modfile = _without(go, root, folder, env, left_out)
-        if modfile is not None and _loads(go, root, env, modfile):
-            return Modules(modfile, tuple(left_out))
-    return Modules()
+    overlay: Path | None = None
+    limits: tuple[str, ...] = ()
 
 
-def _loads(go: Path, root: Path, env: Mapping[str, str], modfile: Path | None) -> bool:
-    option = [f"-modfile={modfile}"] if modfile else []
-    # Not `list -m all`: that asks for the versions' dates, which a cache that was filled by building lacks.
-    return _go(go, root, env, ["mod", "graph", *option]) is not None
+@dataclass(frozen=True, slots=True)
+class _Workspace:
+    """`files` are the go.mod files that go loads there, and the go.work if there is one."""
+
+    folder: Path
+    files: tuple[Path, ...]
+
+    @property
+    def is_vendored(self) -> bool:
+        return (self.folder / "vendor" / "modules.txt").is_file()
 
 
-def _required(go: Path, root: Path, env: Mapping[str, str]) -> list[tuple[str, str]]:
-    printed = _go(go, root, env, ["mod", "edit", "-json"])
-    entries = json.loads(printed).get("Require") or [] if printed else []
-    return [(entry["Path"], entry["Version"]) for entry in entries]
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """With which copies a workspace can be loaded, and what they lack; `trouble` says why it can't be."""
+
+    copies: _Copies
+    left_out: Sequence[str] = ()
+    trouble: str = ""
 
 
-def _is_cached(download: Path, module: str, version: str) -> bool:
-    folder = download / _escaped(module) / "@v"
-    return (folder / f"{_escaped(version)}.zip").is_file()
+@dataclass(frozen=True, slots=True)
+class GoModules:
+    """Of the tree at `root`. `env` is the environment that gopls will have; copies go to `folder`."""
+
+    go: Path
+    version: str
+    """Of the Go that is installed: `1.24.4`."""
+    root: Path
+    folder: Path
+    env: Mapping[str, str]
+
+    def find(self, paths: Iterable[Path]) -> Modules:
+        """What can be loaded of the tree's `module_files`, and what that lacks."""
+        files = {path: tuple(statements(_text(path))) for path in paths}
+        newer = {path: found for path, found in files.items() if is_newer(asked_version(found), self.version)}
+        copies = {path: copy(found, self.version, ()) for path, found in newer.items()}
+        limits = [_too_new(newer.values(), self.version)] if newer else []
+        left_out: dict[str, None] = {}
+        for number, workspace in enumerate(_workspaces(self.root, files)):
+            loaded = self._loaded(workspace, files, copies, number < MAX_TRIED)
+            copies |= loaded.copies
+            left_out |= dict.fromkeys(loaded.left_out)
+            limits += [loaded.trouble] if loaded.trouble else []
+        if left_out:
+            names = _listed(list(left_out))
+            limits.append(f"modules that are not on this machine: {names} (go mod download)")
+        return Modules(self._overlay(copies) if copies else None, tuple(limits))
+
+    def _loaded(self, workspace: _Workspace, files: _Files, copies: _Copies, is_tried: bool) -> _Loaded:
+        """`copies` are those of files that ask for a newer Go."""
+        own = {path: files[path] for path in workspace.files}
+        main = {each.module for found in own.values() for each in found if each.verb == "module"}
+        requires = [each for found in own.values() for each in found if each.verb == "require"]
+        every = [each.module for each in sorted(requires, key=lambda each: each.is_indirect)]
+        absent = [] if workspace.is_vendored else self._absent(own, [*dict.fromkeys(every)])
+        # `go mod graph` looks even for modules that the workspace has itself
+        lean = [module for module in every if module in {*absent, *main}]
+        attempts = [[], *([lean] if lean else []), every]
+        trouble = ""
+        for dropped in attempts[:1] if workspace.is_vendored else attempts if is_tried else [lean]:
+            made = {path: copy(found, self.version, dropped) for path, found in own.items()}
+            made = made if dropped else {}
+            trouble = self._trouble(workspace, copies | made) if is_tried else ""
+            if not trouble:
+                return _Loaded(made, [module for module in dict.fromkeys(dropped) if module not in main])
+        place = workspace.folder.relative_to(self.root).as_posix()
+        fix = "go mod vendor" if workspace.is_vendored else "go mod tidy"
+        return _Loaded({}, (), f"go can't load the modules of {place!r}: {trouble} (try: {fix})")
+
+    def _absent(self, own: _Files, required: Sequence[str]) -> list[str]:
+        """Required modules that can't be had: neither cached nor put in place by a folder."""
+        versions, instead, main = dict[str, str](), dict[str, tuple[Path, str, str]](), set[str]()
+        for path, found in own.items():
+            for each in found:
+                if each.verb == "require" and len(each.words) > 1:
+                    versions[each.module] = each.words[1]
+                elif each.verb == "replace":
+                    instead[each.module] = (path.parent, *each.replacement())
+                elif each.verb == "module":
+                    main.add(each.module)
+        absent = []
+        for module in required:
+            folder, other, version = instead.get(module, (self.root, module, versions.get(module, "")))
+            is_there = self._is_cached(other, version) if version else _is_module(folder / other)
+            if not is_there and module not in main:
+                absent.append(module)
+        return absent
+
+    def _is_cached(self, module: str, version: str) -> bool:
+        """Whether its code is in the module cache, and the Go that is installed can use it."""
+        folder = Path(self.env["GOMODCACHE"]) / "cache" / "download" / _escaped(module) / "@v"
+        if not (folder / f"{_escaped(version)}.zip").is_file():
+            return False
+        asked = asked_version(tuple(statements(_text(folder / f"{_escaped(version)}.mod"))))
+        return not is_newer(asked, self.version)
+
+    def _trouble(self, workspace: _Workspace, copies: _Copies) -> str:
+        """Why go can't load the workspace with these copies; empty when it can."""
+        env = dict(self.env)
+        if copies:
+            env["GOFLAGS"] = f"{env.get('GOFLAGS', '')} {overlay_flag(self._overlay(copies))}".strip()
+        # Not `list -m all`: it asks for the versions' dates, which a cache that was filled by building lacks
+        command = ["list", "-m"] if workspace.is_vendored else ["mod", "graph"]
+        try:
+            done = subprocess.run(
+                [self.go, *command],
+                cwd=workspace.folder,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return f"go {' '.join(command)} took more than {TIMEOUT_S:g} s"
+        if done.returncode == 0:
+            return ""
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        return " ".join(line.strip() for line in lines[:3])[:300] or f"go ended with {done.returncode}"
+
+    def _overlay(self, copies: _Copies) -> Path:
+        """The file that tells go of the copies; equal copies have the same."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        replace = {str(path): str(self._written(text, ".mod")) for path, text in sorted(copies.items())}
+        return self._written(json.dumps({"Replace": replace}), ".json")
+
+    def _written(self, text: str, suffix: str) -> Path:
+        name = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        path = self.folder / (name + suffix)
+        path.write_text(text)
+        return path
+
+
+def overlay_flag(overlay: Path) -> str:
+    """As a word of GOFLAGS."""
+    return f"'-overlay={overlay}'"
+
+
+def module_files(root: Path) -> Iterator[Path]:
+    """Those that go looks at: go.work at the top, and each go.mod."""
+    if (root / "go.work").is_file():
+        yield root / "go.work"
+    for place, folders, names in os.walk(root):
+        folders[:] = sorted(
+            each for each in folders if each not in _PASSED_OVER and not each.startswith((".", "_"))
+        )
+        if "go.mod" in names and (Path(place) / "go.mod").is_file():
+            yield Path(place, "go.mod")
+
+
+def _workspaces(root: Path, files: _Files) -> Iterator[_Workspace]:
+    work, used = root / "go.work", set[Path]()
+    if work in files:
+        folders = [Path(os.path.normpath(root / each.module)) for each in files[work] if each.verb == "use"]
+        used = {folder / "go.mod" for folder in folders} & files.keys()
+        yield _Workspace(root, (work, *sorted(used)))
+    for path in files:
+        if path != work and path not in used:
+            yield _Workspace(path.parent, (path,))
+
+
+def _is_module(folder: Path) -> bool:
+    return (folder / "go.mod").is_file()
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:  # a link that leads nowhere: go says so
+        return ""
 
 
 def _escaped(name: str) -> str:
@@ -62,35 +219,14 @@ def _escaped(name: str) -> str:
     return "".join(f"!{each.lower()}" if each.isupper() else each for each in name)
 
 
-def _without(
-    go: Path, root: Path, folder: Path, env: Mapping[str, str], modules: Sequence[str]
-) -> Path | None:
-    """The go.mod without the requirements of `modules`, in `folder`, its go.sum beside it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    draft = folder / "draft.mod"
-    draft.write_bytes((root / "go.mod").read_bytes())
-    drop = [f"-droprequire={module}" for module in modules]
-    if _go(go, root, env, ["mod", "edit", *drop, str(draft)]) is None:
-        return None
-    sums = (root / "go.sum").read_bytes() if (root / "go.sum").is_file() else b""
-    name = hashlib.blake2b(draft.read_bytes() + b"\0" + sums, digest_size=8).hexdigest()
-    modfile = folder / f"{name}.mod"
-    modfile.with_suffix(".sum").write_bytes(sums)
-    return draft.rename(modfile)
+def _too_new(newer: Iterable[Sequence[Statement]], installed: str) -> str:
+    asked = newest(map(asked_version, newer))
+    return (
+        f"go.mod asks for Go {asked}, Go {installed} is here: what is new since then is not understood "
+        "(https://go.dev/dl)"
+    )
 
 
-def _go(go: Path, root: Path, env: Mapping[str, str], arguments: Sequence[str]) -> bytes | None:
-    """What go prints; None when it fails or hangs."""
-    try:
-        done = subprocess.run(
-            [go, *arguments],
-            cwd=root,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return None
-    return done.stdout if done.returncode == 0 else None
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more

@@ -1,9 +1,9 @@
 """Go: gopls, with the go command that it runs for `go list`.
 
 Both are the caller's: PATH names one folder, made here, that holds `go` alone, so that there is no git, no
-compiler and no gopackagesdriver to be found. Modules come from the vendor folder or from a module cache;
-nothing is fetched (`go_modules` has what happens where some are absent), and a `toolchain` line in go.mod
-does not bring another Go.
+compiler and no gopackagesdriver to be found. Modules come from vendor folders or from a module cache; nothing
+is fetched, and no line in go.mod brings another Go: `go_modules` has what happens where modules are absent or
+a newer Go is asked for.
 
 Every file is opened: of the packages that have no open file gopls keeps no types, and checks them again for
 each question (10 a second instead of thousands).
@@ -11,10 +11,11 @@ each question (10 a second instead of thousands).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from nibd.repair.servers.driver import Driver, Guard, Installed, Launch, Missing, Options, Search
-from nibd.repair.servers.go_modules import Modules, loadable
+from nibd.repair.servers.go_modules import GoModules, Modules, module_files, overlay_flag
 from nibd.repair.servers.programs import candidates, find_server, first_line, output_of, private_home
 
 INSTALL = "go install golang.org/x/tools/gopls@latest"
@@ -34,14 +35,14 @@ def find(search: Search) -> Installed | Missing:
 def launch(installed: Installed, root: Path, options: Options) -> Launch:
     tools = options.cache / "bin"
     _link(tools / "go", installed.tools["go"])
+    files = tuple(module_files(root))
     module_cache = options.go_modules or options.cache / "go-modules"
-    vendored = (root / "vendor" / "modules.txt").is_file()
     env = private_home(options.cache) | {
         "PATH": f"{tools}:/usr/bin:/bin" if options.trusted else str(tools),
         "GOPATH": str(options.cache / "go"),
         "GOCACHE": str(options.cache / "go-build"),
         "GOMODCACHE": str(module_cache),
-        "GOFLAGS": ("-mod=vendor" if vendored else "-mod=readonly") + " -buildvcs=false",
+        "GOFLAGS": f"{_mod(root, files)} -buildvcs=false".strip(),
         "GOPROXY": "off",
         "GOSUMDB": "off",
         "GOVCS": "*:off",
@@ -51,11 +52,10 @@ def launch(installed: Installed, root: Path, options: Options) -> Launch:
         "GOPACKAGESDRIVER": "off",
         "CGO_ENABLED": "1" if options.trusted else "0",
     }
-    modules = Modules()
-    if not vendored and not (root / "go.work").is_file():
-        modules = loadable(installed.tools["go"], root, options.cache / "go-mod", env)
-    if modules.modfile is not None:
-        env["GOFLAGS"] += f" '-modfile={modules.modfile}'"
+    go, version = installed.tools["go"], _number(installed.tool_versions.get("go", ""))
+    modules = GoModules(go, version, root, options.cache / "go-mod", env).find(files)
+    if modules.overlay is not None:
+        env["GOFLAGS"] += f" {overlay_flag(modules.overlay)}"
     settings = {"symbolScope": "workspace", "vulncheck": "Off", "verboseOutput": False}
     argv = (str(installed.program), "serve")
     return Launch(argv, env, settings, {"gopls": settings}, _limits(root, options, modules))
@@ -69,13 +69,23 @@ def _link(link: Path, target: Path) -> None:
     link.symlink_to(target)
 
 
+def _mod(root: Path, files: Sequence[Path]) -> str:
+    """Of several modules some may be vendored: go chooses for each, and writes none of their files."""
+    if not (root / "vendor" / "modules.txt").is_file():
+        return "-mod=readonly"
+    return "-mod=vendor" if len(files) == 1 else ""
+
+
+def _number(version: str) -> str:
+    """Of `go version go1.24.4 linux/amd64`."""
+    words = version.split()
+    return words[2].removeprefix("go") if len(words) > 2 else ""
+
+
 def _limits(root: Path, options: Options, modules: Modules) -> tuple[str, ...]:
-    limits = []
+    limits = list(modules.limits)
     if not any((root / name).is_file() for name in ("go.mod", "go.work")):
         limits.append("no go.mod or go.work at the top of the repository")
-    if modules.left_out:
-        names = ", ".join(modules.left_out)
-        limits.append(f"modules that are not on this machine: {names} (go mod download)")
     return (*limits, *(() if options.trusted else ("cgo is off",)))
 
 
