@@ -202,7 +202,7 @@ def test_what_cannot_be_answered_is_an_error_with_its_reason(world: World) -> No
     assert code in (ErrorCode.VIEW_ABSENT, ErrorCode.VIEW_NOT_READY)
     assert "relations of python" in message
     world.relate()
-    assert refused("references", name="helper", provider="live")[0] == ErrorCode.UNSUPPORTED
+    assert refused("references", name="helper", provider="live")[0] == ErrorCode.VIEW_ABSENT
     assert refused("definition", "notes.md", line=1, col=3)[0] == ErrorCode.VIEW_ABSENT
     assert refused("definition", "gone.py", line=1, col=1)[0] == ErrorCode.NOT_FOUND
     assert refused("definition", "uses.py", line=99, col=1) == (

@@ -1,13 +1,17 @@
-"""The method `navigate`: which snapshot answers a question, and what its answer carries.
+"""The method `navigate`: who answers a question, from which snapshot, and what its answer carries.
 
-The newest snapshot that has the relations in question answers, which may be older than the newest one; the
-answer names its commit and its lag, and `trace` says why newer ones were passed over. What none can answer
-is an error with the reason, never an empty answer.
+`static` answers come from what is stored. The newest snapshot that has the relations in question answers,
+which may be older than the newest one; the answer names its commit and its lag, and `trace` says why newer
+ones were passed over. `live` answers come from a language server that holds the newest tree. `auto` takes
+what is stored where every site was asked at the newest tree, for a server would say the same (`is_sure`);
+else a live answer if one can be had soon; else what is stored, with its lag and assurance. What none can
+answer is an error with the reason, never an empty answer.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +21,12 @@ from nibd.daemon import wire
 from nibd.daemon.answers import Blobs
 from nibd.daemon.coordinator import CheckoutState, Coordinator
 from nibd.daemon.heads import HeadState
+from nibd.daemon.live_answers import LiveAnswers
 from nibd.daemon.parameters import Parameters
-from nibd.daemon.reading import Reading
-from nibd.daemon.registry import Checkout
+from nibd.daemon.shown_places import Answered, ShownPlaces
 from nibd.daemon.static_navigation import (
     OF_FILES,
     OPERATIONS,
-    VOID,
     Navigated,
     Navigation,
     Question,
@@ -35,17 +38,15 @@ from nibd.daemon.static_navigation import (
 from nibd.daemon.status import Standing, lag, standing
 from nibd.ipc.handlers import RequestContext
 from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
-from nibd.query.hits import SNIPPET_LINES, snippet
-from nibd.query.navigation import External, Found, Page
-from nibd.query.navigation_files import TreeFiles
+from nibd.query.navigation import Page
 from nibd.stores.errors import StoreError
 from nibd.stores.relations import CorruptRelations
-from nibd.stores.snapshot import Generation, Publication
-from nibd.stores.types import CommitId, RepoPath, View
+from nibd.stores.snapshot import Generation, Publication, ViewRecord
+from nibd.stores.types import Assurance, CommitId, RepoPath, State, View
 
 NEEDED = frozenset({View.STRUCTURAL})
-PROVIDERS = ("auto", "static", "live")
-STATIC = "static"
+STATIC, LIVE, AUTO = "static", "live", "auto"
+PROVIDERS = (AUTO, STATIC, LIVE)
 MAX_HITS = 1000
 MAX_PLACE = 1 << 31
 
@@ -66,18 +67,22 @@ class _Passed:
 
     publication: Publication
     error: UnservedError
+    milliseconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class _Answered:
-    """`publication` is `None` when no snapshot could answer."""
+class _Stored:
+    """What the snapshots say: `answered` is `None` when none could answer."""
 
-    passed: tuple[_Passed, ...]
-    publication: Publication | None = None
-    navigated: Navigated = VOID
-    hits: tuple[Json, ...] = ()
-    candidates: tuple[Json, ...] = ()
-    asked: Json = None
+    passed: tuple[_Passed, ...] = ()
+    answered: Answered | None = None
+    milliseconds: float = 0.0
+
+    def trace(self) -> list[JsonObject]:
+        steps = [_step(STATIC, each.publication, str(each.error), each.milliseconds) for each in self.passed]
+        if self.answered:
+            steps.append(_step(STATIC, self.answered.publication, "answered", self.milliseconds))
+        return steps
 
 
 class Navigating:
@@ -87,6 +92,7 @@ class Navigating:
         self._coordinator = coordinator
         self._blobs = blobs
         self._texts = Texts(blobs)
+        self._live = LiveAnswers(coordinator, blobs, self._texts, host.in_query)
         self._host = host
 
     async def navigate(self, params: JsonObject, context: RequestContext) -> Json:
@@ -97,32 +103,87 @@ class Navigating:
         line = given.integer("line", 0, 1, MAX_PLACE)
         col = given.integer("col", 0, 1, MAX_PLACE)
         declaration = given.flag("include_declaration", False)
-        provider = given.choice("provider", PROVIDERS, "auto")
+        provider = given.choice("provider", PROVIDERS, AUTO)
         page = Page(given.integer("offset", 0, 0, MAX_PLACE), given.integer("k", 100, 1, MAX_HITS))
         commit = given.commit("at")
         given.done()
         _check(operation, name, line, col)
-        if provider == "live":
-            raise RpcError(
-                ErrorCode.UNSUPPORTED, "live answers are not there in this version; ask for static or auto"
-            )
         state = self._host.state_of(path)
         inside = RepoPath(os.fsencode(path.relative_to(state.checkout.work_tree)))
         question = Question(str(operation), inside, line, col, name, declaration, page)
         try:
-            found: _Answered = await self._host.in_query(self._find, state, commit, question)
+            return await self._answer(state, commit, question, provider or AUTO)
         except CorruptRelations as error:
-            self._coordinator.compare_all()
+            self._coordinator.relations_damaged(state, error)
             raise RpcError(ErrorCode.VIEW_NOT_READY, f"the relations can't be read: {error}") from error
         except StoreError as error:
             raise self._host.damage(state, NEEDED, error) from error
-        # HEAD is looked at afterwards: it may have moved meanwhile, and then the answer lags.
-        head = await self._coordinator.look(state)
-        if found.publication is None:
-            raise await self._refused(state, commit, found)
-        return await self._result(state, head, found.publication, found)
 
-    def _find(self, state: CheckoutState, commit: CommitId | None, question: Question) -> _Answered:
+    async def _answer(
+        self, state: CheckoutState, commit: CommitId | None, question: Question, provider: str
+    ) -> JsonObject:
+        if provider == LIVE:
+            return await self._insisted(state, commit, question)
+        stored: _Stored = await self._host.in_query(self._find, state, commit, question)
+        trace = stored.trace()
+        if provider == AUTO and commit is None and self._is_live_wanted(question, stored):
+            live = await self._casual(state, question, trace)
+            if live:
+                return await self._result(state, live, LIVE, trace)
+        if stored.answered is None:
+            # HEAD is looked at by now: it may have moved meanwhile
+            await self._coordinator.look(state)
+            raise _also_not_live(await self._refused(state, commit, stored), trace)
+        return await self._result(state, stored.answered, STATIC, trace, stored.passed)
+
+    # Live
+
+    async def _insisted(
+        self, state: CheckoutState, commit: CommitId | None, question: Question
+    ) -> JsonObject:
+        started = time.perf_counter()
+        live = await self._live.answer(state, commit, question)
+        if live is None:
+            await self._coordinator.look(state)
+            now = await standing(self._coordinator, state)
+            raise self._host.not_served(state, now, NEEDED, commit)
+        trace: list[JsonObject] = [_step(LIVE, live.publication, "answered", _since(started))]
+        return await self._result(state, live, LIVE, trace)
+
+    async def _casual(
+        self, state: CheckoutState, question: Question, trace: list[JsonObject]
+    ) -> Answered | None:
+        """A live answer if one can be had soon; why not is added to `trace`."""
+        started = time.perf_counter()
+        newest = state.published
+        try:
+            live = await self._live.casual(state, question)
+        except RpcError as error:
+            if newest is not None:
+                trace.append(_step(LIVE, newest, error.message, _since(started)))
+            return None
+        if live is not None:
+            trace.append(_step(LIVE, live.publication, "answered", _since(started)))
+        return live
+
+    def _is_live_wanted(self, question: Question, stored: _Stored) -> bool:
+        """Whether a server may know better than what is stored."""
+        if question.operation in OF_FILES or self._coordinator.navigation.absent:
+            return False
+        if stored.passed:
+            record = stored.passed[0].publication.snapshot.relations.get(stored.passed[0].error.family)
+            return record is not None and record.state is not State.ABSENT
+        if stored.answered is None:
+            return False
+        navigated = stored.answered.navigated
+        if navigated.family is None or navigated.candidates:
+            return False
+        record = stored.answered.publication.snapshot.relations.get(navigated.family)
+        return record is not None and not is_sure(record, navigated)
+
+    # Static
+
+    def _find(self, state: CheckoutState, commit: CommitId | None, question: Question) -> _Stored:
         """In a query thread."""
         views = self._coordinator.views(state.checkout.repository)
         passed: list[_Passed] = []
@@ -134,56 +195,66 @@ class Navigating:
         while True:
             with views.reading(state.checkout.id, NEEDED, commit, accepts=accepts) as reading:
                 if reading is None:
-                    return _Answered(tuple(passed))
+                    return _Stored(tuple(passed))
                 seen.add(reading.snapshot.generation)
+                started = time.perf_counter()
                 try:
-                    found = self._asked(reading, state.checkout, question, tuple(passed))
+                    files = self._texts.of_tree(reading, state.checkout)
+                    navigated = Navigation(reading, files, question).answer()
+                    places = ShownPlaces(self._blobs, state.checkout, files)
+                    found = places.answered(reading.publication, navigated, question.operation)
                 except UnservedError as error:
-                    passed.append(_Passed(reading.publication, error))
+                    passed.append(_Passed(reading.publication, error, _since(started)))
                     continue
                 except RpcError:
                     if not passed:
                         raise
                     continue  # what an older tree lacks was no question to it
-                if not passed or not found.navigated.is_void:
-                    return found
+                if not passed or not navigated.is_void:
+                    return _Stored(tuple(passed), found, _since(started))
 
-    def _asked(
-        self, reading: Reading, checkout: Checkout, question: Question, passed: tuple[_Passed, ...]
-    ) -> _Answered:
-        files = self._texts.of_tree(reading, checkout)
-        navigated = Navigation(reading, files, question).answer()
-        shown = _Shown(self._blobs, checkout, files, {})
-        with_calls = question.operation == "callers"
-        return _Answered(
-            passed,
-            reading.publication,
-            navigated,
-            tuple(shown.hit(each, with_calls) for each in navigated.answer.found),
-            tuple(shown.hit(each, False) for each in navigated.candidates),
-            shown.asked(navigated),
-        )
+    async def _refused(
+        self, state: CheckoutState, commit: CommitId | None, stored: _Stored
+    ) -> RpcError:
+        if not stored.passed:
+            now = await standing(self._coordinator, state)
+            return self._host.not_served(state, now, NEEDED, commit)
+        first = stored.passed[0]
+        where = str(state.checkout.work_tree)
+        if commit is not None:
+            why = f"{where}: {commit[:10]} is not published with what is needed: {first.error}"
+            return RpcError(ErrorCode.UNPUBLISHED_COMMIT, why)
+        return refusal(first.error.family, where, first.publication, str(first.error))
+
+    # The answer
 
     async def _result(
-        self, state: CheckoutState, head: HeadState, publication: Publication, found: _Answered
+        self,
+        state: CheckoutState,
+        found: Answered,
+        provider: str,
+        trace: list[JsonObject],
+        passed: tuple[_Passed, ...] = (),
     ) -> JsonObject:
+        publication = found.publication
+        # HEAD is looked at afterwards: it may have moved meanwhile, and then the answer lags.
+        head: HeadState = await self._coordinator.look(state)
         behind = await lag(self._coordinator, state, head, publication)
         reason = head.error or (state.failure if behind["commits"] != 0 else None)
         snapshot, navigated = publication.snapshot, found.navigated
         structural = wire.view(snapshot.views[View.STRUCTURAL], publication, behind, reason)
-        passed = str(found.passed[0].error) if found.passed else None
+        why = reason or (str(passed[0].error) if passed else None)
         relations: JsonObject = {
-            family: wire.view(record, publication if record.serves else None, behind, reason or passed)
-            | {"used": family == navigated.family}
+            family: wire.view(record, publication if record.serves else None, behind, why)
+            | {"used": provider == STATIC and family == navigated.family}
             for family, record in snapshot.relations.items()
         }
-        trace: list[Json] = [_step(each.publication, str(each.error)) for each in found.passed]
         return {
             "snapshot": wire.snapshot(publication),
             "views": {View.STRUCTURAL.value: structural | {"used": True, "relations": relations}},
             "head": {"commit": head.commit},
-            "provider": STATIC,
-            "trace": [*trace, _step(publication, "answered")],
+            "provider": provider,
+            "trace": [*trace],
             "asked": found.asked,
             "hits": list(found.hits),
             "total": navigated.answer.total,
@@ -193,94 +264,39 @@ class Navigating:
             "reason": navigated.reason,
         }
 
-    async def _refused(
-        self, state: CheckoutState, commit: CommitId | None, found: _Answered
-    ) -> RpcError:
-        if not found.passed:
-            now = await standing(self._coordinator, state)
-            return self._host.not_served(state, now, NEEDED, commit)
-        first = found.passed[0]
-        where = str(state.checkout.work_tree)
-        if commit is not None:
-            why = f"{where}: {commit[:10]} is not published with what is needed: {first.error}"
-            return RpcError(ErrorCode.UNPUBLISHED_COMMIT, why)
-        return refusal(first.error.family, where, first.publication, str(first.error))
+
+def is_sure(record: ViewRecord, navigated: Navigated) -> bool:
+    """Whether the running server would say what is stored.
+
+    So it is where every site was asked again at this tree, on the running server (`verified`) or a fresh one
+    (`exact`): asked once more it has no other answer. Where it left some sites open (`partial`), so it is for
+    answers that none of these can belong to.
+    """
+    if record.assurance in (Assurance.EXACT, Assurance.VERIFIED):
+        return True
+    was_asked = record.counts.get("verified", 0) >= record.counts.get("files", 1)
+    asked = navigated.asked
+    is_known = navigated.answer.unknown == 0 and (asked is None or asked.targets is not None)
+    return record.assurance is Assurance.PARTIAL and was_asked and is_known
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """How places cross the wire."""
-
-    blobs: Blobs
-    checkout: Checkout
-    files: TreeFiles
-    _edited: dict[RepoPath, bool | None]
-
-    def hit(self, found: Found, with_calls: bool) -> JsonObject:
-        """`with_calls`: the lines of the calls are the hit's own, and shown."""
-        if isinstance(found, External):
-            outside = {"package": found.package, **wire.path_fields(found.path), "name": found.name}
-            return _NOWHERE | {"name": found.name, "calls": list(found.calls), "external": outside}
-        return wire.path_fields(found.path) | {
-            "start_line": found.start_line,
-            "end_line": found.end_line,
-            "kind": found.kind,
-            "name": found.name,
-            "qualified": found.qualified,
-            "line": found.line,
-            "col": found.col,
-            "calls": list(found.calls),
-            "blob": found.blob,
-            "language": found.language,
-            "snippet": self._snippet(found.path, (found.start_line, found.end_line), with_calls, found.calls),
-            "edited": self.edited(found.path, found.blob),
-            "external": None,
-        }
-
-    def asked(self, navigated: Navigated) -> Json:
-        asked = navigated.asked
-        if asked is None:
-            return None
-        line, col = asked.file.text.place(asked.byte)
-        return wire.path_fields(asked.file.path) | {
-            "line": line,
-            "col": col,
-            "name": asked.name,
-            "kind": asked.kind.value if asked.kind else None,
-            "edited": self.edited(asked.file.path, asked.file.version.blob),
-        }
-
-    def edited(self, path: RepoPath, blob: Any) -> bool | None:
-        if path not in self._edited:
-            self._edited[path] = self.blobs.is_edited(self.checkout, path, blob)
-        return self._edited[path]
-
-    def _snippet(
-        self, path: RepoPath, lines: tuple[int, int], with_calls: bool, calls: tuple[int, ...]
-    ) -> str | None:
-        file = self.files(path)
-        if file is None:
-            return None
-        if with_calls:
-            content = b"".join(file.text.line_text(line).rstrip(b"\n") + b"\n" for line in calls)
-            return snippet(content, 1, len(calls))
-        first, last = lines[0], min(lines[1], lines[0] + SNIPPET_LINES - 1)
-        return snippet(file.text.range_text(first, last), 1, last - first + 1)
+def _also_not_live(error: RpcError, trace: list[JsonObject]) -> RpcError:
+    """With what kept a server from answering, where one was asked."""
+    tried = [step["outcome"] for step in trace if step["provider"] == LIVE]
+    return RpcError(error.code, "; no live answer: ".join([error.message, *tried]), error.data)
 
 
-_NOWHERE: JsonObject = {
-    "path": None, "start_line": None, "end_line": None, "kind": "external", "name": "", "qualified": None,
-    "line": None, "col": None, "calls": [], "blob": None, "language": None, "snippet": None, "edited": None,
-}  # fmt: skip
-"""A hit outside the repository has no place there."""
+def _since(started: float) -> float:
+    return round((time.perf_counter() - started) * 1000, 3)
 
 
-def _step(publication: Publication, outcome: str) -> JsonObject:
+def _step(provider: str, publication: Publication, outcome: str, milliseconds: float) -> JsonObject:
     return {
-        "provider": STATIC,
+        "provider": provider,
         "commit": publication.commit,
         "generation": publication.snapshot.generation,
         "outcome": outcome,
+        "milliseconds": milliseconds,
     }
 
 

@@ -171,14 +171,14 @@ class Navigation:
 
     def _named(self) -> Navigated:
         found = symbols.find(self.reading.structure, self.reading.listing, self.question.name)
-        units = _meant(found, self.question.name)
+        units = meant_by(found, self.question.name)
         if not units:
             return Navigated(reason=f"nothing is called {self.question.name}")
         if self.question.operation == "definition":
             page = self.question.page
             places = map(self._place, units[page.offset : page.offset + page.k])
             return Navigated(Answer(tuple(places), len(units)))
-        if not _are_one(units):
+        if not are_one(units):
             candidates = tuple(map(self._place, units[:MAX_CANDIDATES]))
             return Navigated(candidates=candidates, reason=f"the name means {len(units)} symbols; name one")
         path = units[0].file.path
@@ -287,26 +287,18 @@ def _version(reading: Reading, path: RepoPath) -> FileVersion | None:
     return found[1] if found else None
 
 
-def _meant(units: Sequence[StoredUnit], name: str) -> list[StoredUnit]:
+def meant_by(units: Sequence[StoredUnit], name: str) -> list[StoredUnit]:
     """Those whose whole qualified name it is; if there are none, all whose end it is."""
     parts = symbols.components(name)
     whole = [unit for unit in units if len(symbols.components(unit.qualified)) == len(parts)]
     return [unit for unit in whole or units if unit.level is not Level.FILE]
 
 
-def _are_one(units: Sequence[StoredUnit]) -> bool:
+def are_one(units: Sequence[StoredUnit]) -> bool:
     """Whether units are versions of one symbol: overloads in a file, a definition and its prototypes."""
     if len({unit.qualified for unit in units}) > 1:
         return False
     return len({unit.file.path for unit in units if unit.kind != PROTOTYPE} or {b""}) == 1
-
-
-def _why_nothing(asked: Asked) -> str:
-    if not asked.name:
-        return "no identifier that a language server is asked about stands there"
-    if asked.targets is None:
-        return f"what {asked.name} refers to is not known: the language server gave no answer"
-    return f"the language server knows of nothing that {asked.name} refers to"
 
 
 def _cut(answer: Answer, page: Page) -> Answer:

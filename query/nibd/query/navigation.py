@@ -191,6 +191,28 @@ def unit_place(view: FileRecords | None, file: TreeFile, index: int) -> Place:
 
 def definition(view: FileRecords, targets: Iterable[Target]) -> Answer:
     return located(view, dict.fromkeys(targets, ()))
+def declared_on_line(view: FileRecords, file: TreeFile, line: int) -> list[Place]:
+    """The units whose name stands on a line, in the order of the text."""
+    near = [
+        index
+        for index, unit in enumerate(file.text.units)
+        if unit.level is not Level.FILE and unit.start_line <= line <= unit.header_end_line
+    ]
+    places = (unit_place(view, file, index) for index in near)
+    return sorted((place for place in places if place.line == line), key=lambda place: place.key)
+
+
+def symbols_within(view: FamilyView, file: TreeFile, start: int, end: int) -> list[Place]:
+    """The sites in a range of the text; of those that refer to the same, the first."""
+    record = view.record(file.path)
+    found: dict[object, Place] = {}
+    for relation in record.within(start, end) if record else ():
+        byte = relation.site.start_byte
+        meant = asked_at(view, file, byte).targets or byte
+        found.setdefault(meant, _line(file, byte, relation.site.kind.value, relation.site.name))
+    return list(found.values())
+
+
 
 
 def references(

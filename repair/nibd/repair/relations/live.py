@@ -187,9 +187,7 @@ class Live:
         """The calls in a range of a file by their offsets, each with what it refers to."""
         file = self._file(scope, path)
         sites = [
-            each
-            for each in file.sites
-            if each.kind is RelationKind.CALL and start <= each.start_byte < end
+            each for each in file.sites if each.kind is RelationKind.CALL and start <= each.start_byte < end
         ]
         with self._holding.asking(scope.family, scope.tree) as server:
             requests = [_request(server, file, site.start_byte) for site in sites]
