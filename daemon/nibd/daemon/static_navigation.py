@@ -301,6 +301,14 @@ def are_one(units: Sequence[StoredUnit]) -> bool:
     return len({unit.file.path for unit in units if unit.kind != PROTOTYPE} or {b""}) == 1
 
 
+def _why_nothing(asked: Asked) -> str:
+    if not asked.name:
+        return "no identifier that a language server is asked about stands there"
+    if asked.targets is None:
+        return f"what {asked.name} refers to is not known: the language server gave no answer"
+    return f"the language server knows of nothing that {asked.name} refers to"
+
+
 def _cut(answer: Answer, page: Page) -> Answer:
     found = answer.found[page.offset : page.offset + page.k]
     return Answer(found, answer.total, answer.unknown, answer.lost)
