@@ -305,5 +305,5 @@ def _check(operation: str | None, name: str, line: int, col: int) -> None:
         raise RpcError(ErrorCode.INVALID_PARAMS, f"operation: one of {', '.join(OPERATIONS)} is needed")
     if operation in OF_FILES and (name or line or col):
         raise RpcError(ErrorCode.INVALID_PARAMS, f"{operation} takes the path of a file alone")
-    if operation not in OF_FILES and (bool(name) == bool(line) or bool(line) != bool(col)):
-        raise RpcError(ErrorCode.INVALID_PARAMS, f"{operation} takes either name, or line and col")
+    if operation not in OF_FILES and (bool(name) == bool(line) or (col and not line)):
+        raise RpcError(ErrorCode.INVALID_PARAMS, f"{operation} takes either name, or line and maybe col")

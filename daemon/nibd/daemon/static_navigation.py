@@ -3,17 +3,22 @@
 A question is about a place in a file, a name, or a file. What it means is told by the snapshot's own files;
 then `nibd.query.navigation` answers it from the relations of the family that the file is of. A snapshot
 that does not have them is `UnservedError`: another one may.
+
+A line alone means the unit that is declared on it, else the only symbol there. Where that is none, or
+several, they are candidates. For `callees`, which are a unit's, it means the unit around it at last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from nibd.daemon import navigation_reasons as reasons
 from nibd.daemon.answers import Blobs
+from nibd.daemon.navigation_reasons import shown
 from nibd.daemon.reading import Reading
 from nibd.daemon.registry import Checkout
-from nibd.ipc.messages import ErrorCode, RpcError
+from nibd.ipc.messages import ErrorCode, Json, RpcError
 from nibd.query import navigation, symbols
 from nibd.query.navigation import ALL, NOTHING, Answer, Asked, Found, Page, Place
 from nibd.query.navigation_files import SourceText, TreeFile, TreeFiles
@@ -30,6 +35,8 @@ OPERATIONS = (
     "definition", "references", "callers", "callees", "implementations", "imports", "importers",
 )  # fmt: skip
 OF_FILES = ("imports", "importers")
+OF_ALL_FILES = ("references", "callers", "implementations", "importers")
+"""To these any file may belong, also one that no server was asked about yet."""
 PROTOTYPE = "prototype"
 MAX_CANDIDATES = 100
 TEXT_CACHE_BYTES = 32 << 20
@@ -39,7 +46,10 @@ TEXT_FACTOR = 8
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`path` with `line` and `col`, or `name`; a path alone for the operations on files."""
+    """`path` with `line` and `col`, or `name`; a path alone for the operations on files.
+
+    Without `col` the line is meant.
+    """
 
     operation: str
     path: RepoPath
@@ -54,8 +64,8 @@ class Question:
 class Navigated:
     """`family` is that of the relations that answered, `None` where none were needed.
 
-    `candidates` are the units that an ambiguous name can mean; then nothing is found. `reason` says why
-    what was asked about leads nowhere.
+    `candidates` are what an ambiguous name or line can mean; then nothing is found. `reason` says why
+    there is nothing.
     """
 
     answer: Answer = NOTHING
@@ -122,6 +132,14 @@ class Navigation:
     question: Question
 
     def answer(self) -> Navigated:
+        found = self._answered()
+        record = self.reading.snapshot.relations.get(found.family or "")
+        unasked = record.counts.get("unasked", 0) if record else 0
+        if not unasked or self.question.operation not in OF_ALL_FILES:
+            return found
+        return replace(found, answer=replace(found.answer, unknown=found.answer.unknown + unasked))
+
+    def _answered(self) -> Navigated:
         if self.question.operation in OF_FILES:
             return self._of_file()
         return self._named() if self.question.name else self._at_place()
@@ -131,8 +149,10 @@ class Navigation:
     def _of_file(self) -> Navigated:
         path = self.question.path
         family = self._family_of(path)
-        ask = navigation.imports if self.question.operation == "imports" else navigation.importers
-        return Navigated(_cut(ask(self._view_of(family, path), path), self.question.page), family)
+        view, operation = self._view_of(family, path), self.question.operation
+        answer = (navigation.imports if operation == "imports" else navigation.importers)(view, path)
+        reason = None if answer.total else reasons.nothing_of_file(operation, view, path)
+        return Navigated(_cut(answer, self.question.page), family, reason=reason)
 
     # By place
 
@@ -141,18 +161,43 @@ class Navigation:
         family = self._family_of(question.path)
         view = self._view_of(family, question.path)
         file = self._opened(question.path)
-        byte = file.text.offset(question.line, question.col)
+        byte = file.text.offset(question.line, question.col or 1)
         if byte is None:
-            where = f"{_shown(question.path)} has {file.text.lines} lines in the snapshot"
-            raise RpcError(
-                ErrorCode.NOT_FOUND, f"line {question.line}, column {question.col} is not there: {where}"
-            )
+            raise RpcError(ErrorCode.NOT_FOUND, reasons.no_place(file, question.line, question.col or 1))
+        if question.col:
+            return self._about_place(family, view, file, byte)
+        return self._on_line(family, view, file, byte)
+
+    def _about_place(self, family: str, view: FamilyView, file: TreeFile, byte: int) -> Navigated:
         asked = navigation.asked_at(view, file, byte)
-        if question.operation == "callees":
-            return Navigated(self._callees(view, self._units_of(asked)), family, asked)
+        if self.question.operation == "callees":
+            answer, reason = self._callees(view, self._units_of(asked))
+            return Navigated(answer, family, asked, reason=reason)
         if asked.targets:
-            return Navigated(self._about(view, asked.targets), family, asked)
-        return Navigated(family=family, asked=asked, reason=_why_nothing(asked))
+            answer, reason = self._about(family, view, asked.targets)
+            return Navigated(answer, family, asked, reason=reason)
+        limits = self.reading.snapshot.relations[family].reason
+        nowhere = reasons.leads_nowhere(asked, limits) if asked.name else reasons.no_identifier(file, byte)
+        return Navigated(family=family, asked=asked, reason=nowhere)
+
+    def _on_line(self, family: str, view: FamilyView, file: TreeFile, start: int) -> Navigated:
+        line = self.question.line
+        end = start + len(file.text.line_text(line))
+        meant = navigation.declared_on_line(view, file, line)
+        if not meant and self.question.operation == "callees":
+            text = file.text.content[start:end]
+            unit = file.text.unit_at(start + len(text) - len(text.lstrip()))
+            answer, reason = self._callees(view, [(file, unit)])
+            return Navigated(answer, family, reason=reason)
+        meant = meant or navigation.symbols_within(view, file, start, end)
+        if len(meant) == 1:
+            byte = file.text.offset(meant[0].line, meant[0].col)
+            assert byte is not None, "it was found there"
+            return self._about_place(family, view, file, byte)
+        if not meant:
+            return Navigated(family=family, reason=reasons.empty_line(file, line))
+        why = f"{shown(file.path)}:{line} has {len(meant)} symbols; name one by its column"
+        return Navigated(family=family, candidates=tuple(meant[:MAX_CANDIDATES]), reason=why)
 
     def _units_of(self, asked: Asked) -> list[tuple[TreeFile, int]]:
         """The units that a place means: those referred to there, else the one around it."""
@@ -186,9 +231,11 @@ class Navigation:
         view = self._view_of(family, path)
         opened = [(self._opened(unit.file.path), unit.ordinal) for unit in units]
         if self.question.operation == "callees":
-            return Navigated(self._callees(view, opened), family)
+            answer, reason = self._callees(view, opened)
+            return Navigated(answer, family, reason=reason)
         targets = [t for file, index in opened for t in navigation.targets_of_unit(file, index)]
-        return Navigated(self._about(view, targets), family)
+        answer, reason = self._about(family, view, targets)
+        return Navigated(answer, family, reason=reason)
 
     def _place(self, unit: StoredUnit) -> Place:
         """A unit of the snapshot, whether or not there are relations."""
@@ -203,39 +250,53 @@ class Navigation:
 
     # What is asked for
 
-    def _about(self, view: FamilyView, targets: Sequence[Target]) -> Answer:
+    def _about(
+        self, family: str, view: FamilyView, targets: Sequence[Target]
+    ) -> tuple[Answer, str | None]:
+        """The page of the answer, and why there is none."""
         question = self.question
         match question.operation:
             case "definition":
-                return _cut(navigation.definition(view, targets), question.page)
+                answer = _cut(navigation.definition(view, targets), question.page)
             case "references":
-                return navigation.references(
+                answer = navigation.references(
                     view, targets, include_declaration=question.include_declaration, page=question.page
                 )
             case "callers":
-                return navigation.callers(view, targets, question.page)
+                answer = navigation.callers(view, targets, question.page)
             case _:
-                return _cut(navigation.implementations(view, targets), question.page)
+                answer = _cut(navigation.implementations(view, targets), question.page)
+        if answer.total:
+            return answer, None
+        return answer, reasons.nothing_about(question.operation, family, view, targets)
 
-    def _callees(self, view: FamilyView, units: Sequence[tuple[TreeFile, int]]) -> Answer:
+    def _callees(
+        self, view: FamilyView, units: Sequence[tuple[TreeFile, int]]
+    ) -> tuple[Answer, str | None]:
+        """The page of the answer, and why there is none."""
         answers = [navigation.callees(view, file, index) for file, index in units]
         found: dict[tuple[object, ...], Found] = {each.key: each for a in answers for each in a.found}
         unknown, lost = sum(a.unknown for a in answers), sum(a.lost for a in answers)
-        return _cut(Answer(tuple(found.values()), len(found), unknown, lost), self.question.page)
+        answer = _cut(Answer(tuple(found.values()), len(found), unknown, lost), self.question.page)
+        return answer, None if answer.total else reasons.no_callees(view, units, unknown)
 
     # What is there
 
     def _family_of(self, path: RepoPath) -> str:
         version = _version(self.reading, path)
         if version is None:
+            folder = b"" if path in (b"", b".") else path + b"/"
+            if next(iter(self.reading.structure.under(self.reading.listing, folder)), None):
+                raise RpcError(ErrorCode.INVALID_PARAMS, f"{shown(path)} is a folder; a file is needed")
             raise RpcError(
                 ErrorCode.NOT_FOUND,
-                f"{_shown(path)} is not in the snapshot: not committed yet, or not at that commit",
+                f"{shown(path)} is not in the snapshot: not committed yet, or not at that commit",
             )
         family = FAMILY_OF.get(version.language)
         if family is None or version.skip is not None:
             what = f"it is skipped: {version.skip}" if version.skip else f"it is {version.language}"
-            raise RpcError(ErrorCode.VIEW_ABSENT, f"{_shown(path)} has no relations: {what}")
+            data: Json = {"language": version.language}
+            raise RpcError(ErrorCode.VIEW_ABSENT, f"{shown(path)} has no relations: {what}", data)
         return family
 
     def _view_of(self, family: str, path: RepoPath) -> FamilyView:
@@ -245,7 +306,7 @@ class Navigation:
             raise UnservedError(family, f"the relations of {family} are not there")
         if view.record(path) is None:
             coverage = self.reading.snapshot.relations[family].coverage
-            what = f"{coverage.done} of {coverage.of} files, and not {_shown(path)}"
+            what = f"{coverage.done} of {coverage.of} files, and not {shown(path)}"
             raise UnservedError(family, f"the relations of {family} hold {what}")
         return view
 
@@ -259,7 +320,7 @@ class Navigation:
     def _opened(self, path: RepoPath) -> TreeFile:
         file = self.files(path)
         if file is None:
-            raise RpcError(ErrorCode.NOT_FOUND, f"the text of {_shown(path)} can't be had any more")
+            raise RpcError(ErrorCode.NOT_FOUND, f"the text of {shown(path)} can't be had any more")
         return file
 
 
@@ -301,18 +362,6 @@ def are_one(units: Sequence[StoredUnit]) -> bool:
     return len({unit.file.path for unit in units if unit.kind != PROTOTYPE} or {b""}) == 1
 
 
-def _why_nothing(asked: Asked) -> str:
-    if not asked.name:
-        return "no identifier that a language server is asked about stands there"
-    if asked.targets is None:
-        return f"what {asked.name} refers to is not known: the language server gave no answer"
-    return f"the language server knows of nothing that {asked.name} refers to"
-
-
 def _cut(answer: Answer, page: Page) -> Answer:
     found = answer.found[page.offset : page.offset + page.k]
     return Answer(found, answer.total, answer.unknown, answer.lost)
-
-
-def _shown(path: RepoPath) -> str:
-    return path.decode("utf-8", "backslashreplace")

@@ -11,7 +11,11 @@ implementations  the units that inherit from them, directly or not; of a method,
 imports          the files and packages that a file's imports refer to
 importers        the files whose imports refer to a file
 
-`references` and `callers` find sites without opening any text: `page` of them is then shown.
+What is declared in several places is one symbol, where the definition of one declaration is another: a
+prototype and its function, a declaration that repeats another. `references`, `callers` and `implementations`
+are of all of them.
+
+`references` and `callers` find sites without opening their texts: `page` of them is then shown.
 What the relations do not know (`None` for targets) is counted as *unknown* and never taken for nothing; a
 target that the tree's text does not have is *lost*, which only relations that are not exact can have.
 """
@@ -34,10 +38,13 @@ _ASIDE = re.compile(rb"\s*(//|/\*|\*|#|@)")
 _CALLS = (RelationKind.CALL,)
 _IMPORTS = (RelationKind.IMPORT,)
 _INHERITS = (RelationKind.INHERIT,)
+_DECLARES = (RelationKind.DEFINITION,)
 END = sys.maxsize
 """Behind every text."""
 MAX_INHERITED = 10_000
 """Units that `implementations` follows at most."""
+MAX_DECLARED = 1_000
+"""Declarations of one symbol that are looked for at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +146,8 @@ class _Sited:
 def asked_at(view: FamilyView, file: TreeFile, byte: int) -> Asked:
     """What stands at an offset, or ends there: a cursor behind a word means the word.
 
-    The name of what is declared there means itself, where the server has nothing else to say.
+    Where the server has nothing to say there is nothing, also of a name that is declared there: it stands in
+    code that the server does not read.
     """
     record = view.record(file.path)
     relation = record.relation_at(byte) if record else None
@@ -147,10 +155,7 @@ def asked_at(view: FamilyView, file: TreeFile, byte: int) -> Asked:
         relation = record.relation_at(byte - 1)
     if relation is None:
         return _asked_without_site(file, byte)
-    start, targets = relation.site.start_byte, relation.targets
-    if relation.site.kind is RelationKind.DEFINITION and not targets:
-        targets = (Target("", file.path, *file.text.symbols.at(start)),)
-    return Asked(file, start, relation.site.name, relation, targets)
+    return Asked(file, relation.site.start_byte, relation.site.name, relation, relation.targets)
 
 
 def _asked_without_site(file: TreeFile, byte: int) -> Asked:
@@ -186,11 +191,6 @@ def unit_place(view: FileRecords | None, file: TreeFile, index: int) -> Place:
     return _unit(file, index, next(plain, names[0] if names else file.text.units[index].start_byte))
 
 
-# The operations
-
-
-def definition(view: FileRecords, targets: Iterable[Target]) -> Answer:
-    return located(view, dict.fromkeys(targets, ()))
 def declared_on_line(view: FileRecords, file: TreeFile, line: int) -> list[Place]:
     """The units whose name stands on a line, in the order of the text."""
     near = [
@@ -213,12 +213,18 @@ def symbols_within(view: FamilyView, file: TreeFile, start: int, end: int) -> li
     return list(found.values())
 
 
+# The operations
+
+
+def definition(view: FileRecords, targets: Iterable[Target]) -> Answer:
+    return located(view, dict.fromkeys(targets, ()))
 
 
 def references(
     view: FamilyView, targets: Collection[Target], *, include_declaration: bool, page: Page = ALL
 ) -> Answer:
     """Sites that refer to any of `targets`. What is declared is left out unless it is asked for."""
+    targets = _whole(view, targets)
     sited = {
         each.key: each
         for each in _referring(view, targets)
@@ -237,6 +243,7 @@ def references(
 
 def callers(view: FamilyView, targets: Collection[Target], page: Page = ALL) -> Answer:
     """The innermost units that call any of `targets`; a file for calls outside any other unit."""
+    targets = _whole(view, targets)
     units: dict[tuple[RepoPath, int], list[_Sited]] = {}
     calls = _referring(view, targets, _CALLS)
     for each in sorted(calls, key=lambda each: each.key):
@@ -266,7 +273,7 @@ def callees(view: FamilyView, file: TreeFile, index: int) -> Answer:
 def implementations(view: FamilyView, targets: Iterable[Target]) -> Answer:
     """Units that inherit from what `targets` name; of a callable in a scope, its namesakes in those."""
     found: dict[tuple[bytes, int, int], Place] = {}
-    for target in targets:
+    for target in _whole(view, targets):
         for file, index in _implementing(view, target):
             place = unit_place(view, file, index)
             found[place.key] = place
@@ -296,6 +303,41 @@ def importers(view: FamilyView, path: RepoPath) -> Answer:
 
 
 # How
+
+
+def _whole(view: FamilyView, targets: Iterable[Target]) -> tuple[Target, ...]:
+    """`targets` with the other declarations of the same symbols, as their definitions tell, either way."""
+    found = dict.fromkeys(targets)
+    waiting = list(found)
+    while waiting and len(found) < MAX_DECLARED:
+        target = waiting.pop()
+        same = [*_defined_by(view, target), *_declaring(view, target)]
+        waiting += [each for each in same if each not in found]
+        found.update(dict.fromkeys(same))
+    return tuple(found)
+
+
+def _defined_by(view: FamilyView, target: Target) -> tuple[Target, ...]:
+    """What the declaration that a target is has for its definition."""
+    file = None if target.is_external or not target.name else view.files(target.path)
+    if file is None:
+        return ()
+    record = view.record(target.path)
+    at = file.text.symbols.position(target.qualified, target.ordinal, target.name, target.nth)
+    relation = record.relation_at(at[0]) if record and at else None
+    if relation is None or relation.site.kind is not RelationKind.DEFINITION:
+        return ()
+    return relation.targets or ()
+
+
+def _declaring(view: FamilyView, target: Target) -> list[Target]:
+    """The declarations that have a target for their definition."""
+    found = []
+    for each in _referring(view, [target], _DECLARES) if target.name else ():
+        file = view.files(each.record.path)
+        if file:
+            found.append(Target("", file.path, *file.text.symbols.at(each.relation.site.start_byte)))
+    return found
 
 
 def _referring(

@@ -1,4 +1,9 @@
-"""What `def`, `refs`, `callers`, `callees` and `impls` share: a place or a name in, places out."""
+"""What `def`, `refs`, `callers`, `callees` and `impls` share: a place or a name in, places out.
+
+What ends in numbers (`FILE:12`, `FILE:12:5`, also with the `:` that compilers and grep put behind it) is a
+place, and what names a file that is there is meant as one: neither is looked for as a name, so that a place
+that is written wrongly is an error and not "nothing found". A single word is always a name.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +15,21 @@ from collections.abc import Iterator
 
 from nibd.daemon.commands import _daemon
 from nibd.daemon.commands._answers import short, warnings
-from nibd.daemon.commands._failures import Exit
+from nibd.daemon.commands._failures import CommandError, Exit
 from nibd.daemon.commands._output import Style, counted, emit, style_of, visible, visible_line
-from nibd.ipc.messages import Json, JsonObject
+from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
 
-_PLACE = re.compile(r"(?P<file>.+):(?P<line>[1-9][0-9]{0,8}):(?P<col>[1-9][0-9]{0,8})", re.DOTALL)
+WHAT = "FILE:LINE[:COL]|NAME"
+_PLACE = re.compile(r"(?P<file>.+?):(?P<line>[-+]?[0-9]+)(?::(?P<col>[-+]?[0-9]+))?:?", re.DOTALL)
+_NUMBER = re.compile(r"0*[1-9][0-9]{0,8}")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what",
-        metavar="FILE:LINE:COL|NAME",
-        help="a place (line and column from 1), or a name, also partly qualified, such as Flask.run",
+        metavar=WHAT,
+        help="a place (line and column from 1; without a column, what is declared on the line or the only"
+        " symbol there), or a name, also partly qualified, such as Flask.run",
     )
     parser.add_argument(
         "--repo",
@@ -44,18 +52,66 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, operation: str, **more: Json) -> int:
     """Ask, print, and give the exit code: whether anything was found."""
     params: JsonObject = {"operation": operation, "provider": arguments.provider, "k": arguments.k, **more}
-    place = _PLACE.fullmatch(arguments.what)
-    if place:
-        repo = arguments.repo or ""
-        path = _daemon.real_path(os.path.join(repo, place["file"]))  # noqa: PTH118 - pathlib costs its import
-        params |= {"line": int(place["line"]), "col": int(place["col"])}
-    else:
-        path = _daemon.real_path(arguments.repo)
-        params["name"] = _daemon.text_argument(arguments.what)
-    params |= {"path": path, "at": _daemon.commit(arguments, path)}
-    answer = _daemon.ask("navigate", params)
+    path, asked = _meant(arguments.what, arguments.repo)
+    params |= {**asked, "path": path, "at": _daemon.commit(arguments, path)}
+    try:
+        answer = _daemon.ask("navigate", params)
+    except RpcError as error:
+        # A language that has no relations is an answer; for others something is missing or switched off here.
+        if error.code == ErrorCode.VIEW_ABSENT and error.data is None:
+            raise CommandError(error.message, Exit.ENVIRONMENT, ErrorCode.VIEW_ABSENT.wire_name) from error
+        raise
     emit(arguments, answer, "" if arguments.json else _render(answer, style_of(sys.stdout)))
     return Exit.OK if answer["hits"] else Exit.NO
+
+
+def _meant(what: str, repo: str | None) -> tuple[str, JsonObject]:
+    """The path to ask about, and a place in it or a name. Raises for what is neither."""
+    place = _PLACE.fullmatch(what)
+    if place is None or ":" in place["file"]:
+        _refuse_file(what, repo)
+    if place is None:
+        return _daemon.real_path(repo), {"name": _daemon.text_argument(what)}
+    numbers = {"line": place["line"], "col": place["col"]}
+    asked: JsonObject = {}
+    for key, number in numbers.items():
+        if number is not None and not _NUMBER.fullmatch(number):
+            said = f"{number} is no {_WORDS[key]}: lines and columns count from 1"
+            raise _usage(f"{visible_line(what)}: {said}")
+        if number is not None:
+            asked[key] = int(number)
+    path = _inside(repo, place["file"])
+    if _is_folder(path):
+        raise _usage(f"{visible_line(place['file'])} is a folder; {_ADVICE}")
+    return path, asked
+
+
+def _refuse_file(what: str, repo: str | None) -> None:
+    """Raise for a file, or a place in one that is written wrongly. `::` is of names, a bare word is one."""
+    file, colon, _ = what.partition(":")
+    if what.startswith(f"{file}::") or (not colon and not {*"./"} & {*file}):
+        return
+    path, shown = _inside(repo, file), visible_line(what)
+    if _is_folder(path):
+        raise _usage(f"{shown} is a folder; {_ADVICE}")
+    if os.path.isfile(path):  # noqa: PTH113 - of what can't be a path it says no
+        raise _usage(f"{shown} is {'no place' if colon else 'a file'}; {_ADVICE}")
+
+
+def _inside(repo: str | None, file: str) -> str:
+    return _daemon.real_path(os.path.join(repo or "", file))  # noqa: PTH118 - as below
+
+
+def _is_folder(path: str) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112 - of what can't be a path it says no
+
+
+def _usage(message: str) -> CommandError:
+    return CommandError(message, Exit.USAGE, "usage")
+
+
+_ADVICE = "give a place in a file, as FILE:LINE:COL or FILE:LINE, or a name"
+_WORDS = {"line": "line", "col": "column"}
 
 
 def _render(answer: JsonObject, style: Style) -> str:

@@ -1,0 +1,158 @@
+"""Why a navigation question has no hits, in words: what stands there, what it is taken for, what is missing.
+
+Nothing found may mean that nobody uses a symbol, that the language server knows of nothing, that it has not
+answered, or that the place means no symbol at all. Each is said apart; what is unknown is never called
+nothing. Only asked for where there are no hits, so a look at the relations more costs nobody anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nibd.query import navigation
+from nibd.query.navigation import Answer, Asked, External, Page, Place
+from nibd.query.navigation_files import TreeFile
+from nibd.query.navigation_view import FamilyView
+from nibd.stores.relation_types import RelationKind, Target
+from nibd.stores.types import Level, RepoPath
+
+_CALLS = (RelationKind.CALL,)
+_NO_SITES = Page(0, 0)
+_OTHER_LANGUAGES = {"go": "in Go no type names the interfaces that it implements"}
+"""By family, what of implementations its source does not say."""
+
+
+def shown(path: RepoPath) -> str:
+    return path.decode("utf-8", "backslashreplace")
+
+
+def no_place(file: TreeFile, line: int, col: int) -> str:
+    """Of a line and column that the file does not have."""
+    has = f"{shown(file.path)} has {_counted(file.text.lines, 'lines')} in the snapshot"
+    if not 0 < line <= file.text.lines:
+        return f"line {line}, column {col} is not there: {has}"
+    text = file.text.line_text(line).decode("utf-8", "replace").rstrip("\r\n")
+    return f"line {line}, column {col} is not there: the line has {_counted(len(text), 'characters')}"
+
+
+def no_identifier(file: TreeFile, byte: int) -> str:
+    """Of a place where no site is."""
+    word = file.text.symbols.at(byte)[2] or (file.text.symbols.at(byte - 1)[2] if byte else "")
+    if not word:
+        return f"{_where(file, byte)}: no identifier stands there"
+    why = "it is a keyword, or part of a literal, a comment or the like"
+    return f"{_where(file, byte)}: {word} refers to nothing there: {why}"
+
+
+def empty_line(file: TreeFile, line: int) -> str:
+    return f"{shown(file.path)}:{line}: no identifier that refers to something stands on this line"
+
+
+def leads_nowhere(asked: Asked, limits: str | None) -> str:
+    """Of a site without targets. `limits` is what the relations say that their server works without."""
+    what = f"{_where(asked.file, asked.byte)}: {described(asked)}"
+    if asked.targets is None:
+        return f"{what}: the language server has not answered, so what it refers to is not known"
+    lacking = f" ({limits})" if limits else ""
+    return f"{what} refers to nothing that the language server knows of{lacking}"
+
+
+def described(asked: Asked) -> str:
+    return f"{asked.name} ({asked.kind.value})" if asked.kind else asked.name
+
+
+def nothing_about(operation: str, family: str, view: FamilyView, targets: Sequence[Target]) -> str:
+    """Why `operation` has no hits though it is known what is asked about."""
+    located = navigation.definition(view, targets)
+    if not located.found:
+        return "what it refers to can't be found in the files any more"
+    what = _symbol(located)
+    match operation:
+        case "references":
+            return f"nothing refers to {what}"
+        case "callers":
+            others = navigation.references(view, targets, include_declaration=False, page=_NO_SITES).total
+            otherwise = f", to which {_verb(others, 'sites', 'refer')} otherwise" if others else ""
+            return f"nothing calls {what}{otherwise}"
+        case _:
+            return _no_implementation(family, view, targets, what)
+
+
+def no_callees(view: FamilyView, units: Sequence[tuple[TreeFile, int]], unknown: int) -> str:
+    """Why nothing is called in `units`, which are one symbol's."""
+    file, index = units[0]
+    what = f"{_unit(file, index)} ({_where(file, file.text.units[index].start_byte)})"
+    calls = sum(
+        len(record.within(unit.start_byte, unit.end_byte, _CALLS))
+        for each, at in units
+        for unit in (each.text.units[at],)
+        if (record := view.record(each.path))
+    )
+    if not calls:
+        return f"there is no call in {what}"
+    if unknown:
+        return f"what {_verb(unknown, 'calls', 'refer', f' in {what}')} to is not known"
+    return f"{_verb(calls, 'calls', 'refer', f' in {what}')} to nothing that the language server knows of"
+
+
+def nothing_of_file(operation: str, view: FamilyView, path: RepoPath) -> str:
+    """Of `imports` and `importers`."""
+    if operation == "importers":
+        return f"no file imports {shown(path)}"
+    record = view.record(path)
+    sites = len(record.within(0, navigation.END, (RelationKind.IMPORT,))) if record else 0
+    if not sites:
+        return f"{shown(path)} imports nothing"
+    return f"the imports of {shown(path)} refer to nothing that the language server knows of"
+
+
+def _no_implementation(family: str, view: FamilyView, targets: Sequence[Target], what: str) -> str:
+    units = [found for target in targets if (found := _unit_of(view, target))]
+    callables = [(file, index) for file, index in units if file.text.units[index].level is Level.CALLABLE]
+    more = f"; {_OTHER_LANGUAGES[family]}" if family in _OTHER_LANGUAGES else ""
+    if any(file.text.units[index].level is Level.SCOPE for file, index in units):
+        return f"nothing in the repository says that it inherits from {what}{more}"
+    if any(file.text.units[index].parent for file, index in callables):
+        return f"nothing that inherits from what holds {what} has a method of this name{more}"
+    if all(target.is_external for target in targets):
+        return f"nothing in the repository says that it inherits from {what}"
+    return f"{what} is nothing that could be inherited from or overridden{more}"
+
+
+def _unit_of(view: FamilyView, target: Target) -> tuple[TreeFile, int] | None:
+    """The unit whose name a target is."""
+    file = None if target.is_external else view.files(target.path)
+    index = file.text.indexes.get((target.qualified, target.ordinal)) if file else None
+    if file is None or index is None:
+        return None
+    at = file.text.symbols.position(target.qualified, target.ordinal, target.name, target.nth)
+    is_unit = at is not None and (not target.name or file.text.is_own_name(index, target.name, at[0]))
+    return (file, index) if is_unit else None
+
+
+def _symbol(located: Answer) -> str:
+    """The first of the places of a symbol."""
+    first = located.found[0]
+    if isinstance(first, External):
+        return f"{first.name or first.path.decode('utf-8', 'backslashreplace')} of {first.package}"
+    assert isinstance(first, Place), "nothing else is found"
+    name = first.name or shown(first.path)
+    return f"{first.kind} {name} ({shown(first.path)}:{first.line}:{first.col})"
+
+
+def _unit(file: TreeFile, index: int) -> str:
+    unit = file.text.units[index]
+    return f"{unit.kind} {unit.qualified or shown(file.path)}"
+
+
+def _where(file: TreeFile, byte: int) -> str:
+    line, col = file.text.place(byte)
+    return f"{shown(file.path)}:{line}:{col}"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what.removesuffix('s') if count == 1 else what}"
+
+
+def _verb(count: int, what: str, verb: str, where: str = "") -> str:
+    return f"{_counted(count, what)}{where} {verb}{'s' if count == 1 else ''}"
