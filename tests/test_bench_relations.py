@@ -155,8 +155,14 @@ class TestFigures:
 
 class TestMatches:
     def test_requests_that_differ_are_counted_by_all_their_kinds(self) -> None:
-        found = Matches(2, 4, 1, causes=Counter({"static import": 2}), static_only=Counter({"import": 3}))
-        assert str(found) == "50.0% (2 of 4); 1 unanswered; 2 by static import; static only: import 3"
+        found = Matches(
+            2, 4, Counter({"it died": 1}), 3, causes=Counter({"static import": 2}),
+            static_only=Counter({"import": 3}), asked=Counter({"class": 4}), differing=Counter({"class": 2}),
+        )  # fmt: skip
+        assert str(found) == (
+            "50.0% (2 of 4); 1 of them empty on both sides; 1 unanswered: it died; differing: 2 of 4 class;"
+            " 2 by static import; static only: import 3"
+        )
         assert Matches().share == 0.0
 
     def test_a_sample_is_spread_over_all(self) -> None:
@@ -197,11 +203,8 @@ class TestRun:
         assert relations_command.main([*options, "--transitions", "1", "--json", str(saved)]) == 0
         rows = {figure["name"]: figure for figure in json.loads(saved.read_text())["figures"]}
         assert rows["python: small: static definitions equal live ones"]["value"] == "100.0% (12 of 12)"
-        # Without declarations, ty leaves out imports.
-        assert rows["python: small: static references equal live ones"]["value"] in (
-            "100.0% (2 of 2)",
-            "50.0% (1 of 2); 1 by static import; static only: import 2",
-        )
+        assert rows["python: small: static references equal live ones"]["value"] == "100.0% (3 of 3)"
+        assert rows["python: small: static implementations equal live ones"]["value"] == "0.0% (0 of 0)"
         assert "(n=12)" in rows["python: small: definition over the socket, static"]["value"]
 
     def test_what_cannot_be_measured_is_a_row_that_says_why(self, history: Repo, tmp_path: Path) -> None:

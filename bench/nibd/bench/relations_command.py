@@ -80,8 +80,8 @@ def _parser() -> argparse.ArgumentParser:
         help=f"parts to measure: {', '.join(PARTS)} (default: all but the last)",
     )  # fmt: skip
     add(
-        "--samples", type=int, default=200, metavar="N",
-        help="how many sites and units of each clone are asked, statically and live (default: 200)",
+        "--samples", type=int, default=1000, metavar="N",
+        help="how many requests of a kind each clone is asked, statically and live (default: 1000)",
     )  # fmt: skip
     add("--warm-only", action="store_true", help="leave out repair by file, and its servers")
     add("--cold", type=int, default=3, metavar="N", help="repairs of each clone with no server running (3)")

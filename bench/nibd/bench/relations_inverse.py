@@ -1,15 +1,20 @@
 """Part `inverse`: static navigation against the live server's own answers, at the same tree.
 
-Definitions are asked at sites, references of units, both spread over all files. Answers are compared as sets
-of (path, line of the identifier); outside the repository only that something is referred to counts.
-References leave declarations out. A reference that only one side has is counted by kind: of static ones,
-that of the site; of live ones, that of the site and what its own definition is, or that there is no site.
+Definitions are asked at sites, references of what is declared (units, and the names of parameters, variables
+and fields), implementations of scopes and of what is callable in one; each spread over all files, so that one
+tree is always asked the same. Answers are compared as sets of (path, line of the identifier); outside the
+repository only that something is referred to counts. References are asked with their declarations, since
+servers differ in what they take for one when they leave them out; those outside the repository, and what is
+asked about itself among its implementations, are left out.
+
+A place that only one side has is counted by kind: of static ones, that of the site; of live ones, that of the
+site and what its own definition is, or that there is no site.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from nibd.bench.relations_cases import Chain, evenly_spread
@@ -17,7 +22,7 @@ from nibd.bench.relations_follow import How
 from nibd.bench.relations_world import Published, Side, published, side
 from nibd.bench.report import Report
 from nibd.query import navigation
-from nibd.query.navigation import Answer, Place
+from nibd.query.navigation import Answer, Found, Place
 from nibd.query.navigation_files import SourceText, TreeFile, TreeFiles
 from nibd.query.navigation_view import CachedRelations, FamilyView
 from nibd.repair.relations.source_file import SourceFile
@@ -32,23 +37,29 @@ from nibd.stores.types import FileVersion, Level, RepoPath
 DEFINITION_BAR = 0.99
 WINDOW = 8
 """A reference request is heavy: few at a time."""
-LISTED = 20
-MOST_CAUSES = 4
+LISTED = 100
+MOST_CAUSES = 6
 OUTSIDE = (RepoPath(b""), 0)
+Key = tuple[RepoPath, int]
 
 
 @dataclass(slots=True)
 class Matches:
-    """How many of the asked gave equal sets; `unanswered` ones count for neither side."""
+    """How many of the asked gave equal sets. `found` are those of which either side found anything."""
 
     equal: int = 0
     of: int = 0
-    unanswered: int = 0
+    unanswered: Counter[str] = field(default_factory=Counter)
+    """By why, which counts for neither side."""
+    found: int = 0
     static_only: Counter[str] = field(default_factory=Counter)
     live_only: Counter[str] = field(default_factory=Counter)
     causes: Counter[str] = field(default_factory=Counter)
     """Of the requests that differ: all the kinds by which each does."""
     listed: list[str] = field(default_factory=list)
+    asked: Counter[str] = field(default_factory=Counter)
+    """How many of each kind of thing were asked about."""
+    differing: Counter[str] = field(default_factory=Counter)
 
     @property
     def share(self) -> float:
@@ -60,9 +71,17 @@ class Matches:
             for whose, counts in (("static only:", self.static_only), ("live only:", self.live_only))
             if counts
         ]
-        unanswered = [f"{self.unanswered} unanswered"] if self.unanswered else []
+        unanswered = [f"{count} unanswered: {why}" for why, count in self.unanswered.most_common(1)]
+        empty = [f"{self.of - self.found} of them empty on both sides"] if self.found < self.of else []
+        differing = (f"{count} of {self.asked[kind]} {kind}" for kind, count in _sorted(self.differing))
+        by_kind = ["differing: " + ", ".join(differing)]
         causes = [f"{count} by {cause}" for cause, count in self.causes.most_common(MOST_CAUSES)]
-        return "; ".join([f"{self.share:.1%} ({self.equal} of {self.of})", *unanswered, *causes, *kinds])
+        whole = f"{self.share:.1%} ({self.equal} of {self.of})"
+        return "; ".join([whole, *empty, *unanswered, *(by_kind if self.differing else ()), *causes, *kinds])
+
+
+def _sorted(counts: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda each: (-each[1], each[0]))
 
 
 def measure(chain: Chain, how: How, count: int, report: Report) -> None:
@@ -70,14 +89,32 @@ def measure(chain: Chain, how: How, count: int, report: Report) -> None:
         commit = chain.cases[-1].child if chain.cases else views.source.resolve("HEAD")
         snapshot = views.publish(commit)
         opened = _opened(views, warm, warm.keep(snapshot, warm.relate(snapshot)))
-        definitions, references = opened.definitions(count), opened.references(count)
-    name = f"{chain.family}: {chain.name}: static definitions equal live ones"
-    met = definitions.share >= DEFINITION_BAR
-    report.add(name, str(definitions), f">= {DEFINITION_BAR:.0%}", met)
-    report.details[name] = definitions.listed
-    name = f"{chain.family}: {chain.name}: static references equal live ones"
-    report.add(name, str(references))
-    report.details[name] = references.listed
+        for what, ask in (
+            ("definitions", opened.definitions),
+            ("references", opened.references),
+            ("implementations", opened.implementations),
+        ):
+            found = ask(count)
+            name = f"{chain.family}: {chain.name}: static {what} equal live ones"
+            if what == "definitions":
+                report.add(name, str(found), f">= {DEFINITION_BAR:.0%}", found.share >= DEFINITION_BAR)
+            else:
+                report.add(name, str(found))
+            report.details[name] = found.listed
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """Something that is asked about: what it is, and where its name stands."""
+
+    file: TreeFile
+    kind: str
+    byte: int
+
+    def __str__(self) -> str:
+        qualified, _, name, _ = self.file.text.symbols.at(self.byte)
+        line, col = self.file.text.place(self.byte)
+        return f"{self.kind} {name} in {qualified or 'the file'} at {_shown(self.file.path)}:{line}:{col}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,35 +127,67 @@ class _Opened:
     records: Bitmap
 
     def definitions(self, count: int) -> Matches:
-        asked: list[tuple[RepoPath, int, tuple[Target, ...]]] = [
-            (record.path, relation.site.start_byte, relation.targets)
-            for _, record in self.view.relations.store.records(self.records)
-            for relation in record.relations
-            if relation.targets is not None
-        ]
-        chosen = evenly_spread(asked, count)
-        live = self.server.definitions([self._request(path, at) for path, at, _ in chosen])
-        result = Matches()
-        for (path, at, targets), answer in zip(chosen, live, strict=True):
-            found = navigation.definition(self.view, targets)
-            self._count(result, f"{path!r}@{at}", found, answer, lambda place: place.kind)
-        return result
+        chosen = evenly_spread(self._sites(), count)
+        live = self.server.definitions(map(self._request, chosen))
+        return self._compared(chosen, live, lambda targets: navigation.definition(self.view, targets))
 
     def references(self, count: int) -> Matches:
-        chosen = evenly_spread(self._units(), count)
-        live = self.server.references(
-            [self._request(file.path, at) for file, _, at in chosen], include_declaration=False, window=WINDOW
-        )
+        chosen = evenly_spread(self._declared(), count)
+        live = self.server.references(map(self._request, chosen), include_declaration=True, window=WINDOW)
+
+        def ask(targets: Sequence[Target]) -> Answer:
+            return navigation.references(self.view, targets, include_declaration=True)
+
+        return self._compared(chosen, live, ask, lambda _: {OUTSIDE})
+
+    def implementations(self, count: int) -> Matches:
+        chosen = evenly_spread([named for named, level in self._units() if level], count)
+        live = self.server.implementations(map(self._request, chosen), window=WINDOW)
+
+        def ask(targets: Sequence[Target]) -> Answer:
+            return navigation.implementations(self.view, targets)
+
+        return self._compared(chosen, live, ask, _itself)
+
+    def _compared(
+        self,
+        asked: Sequence[_Named],
+        live: Sequence[Locations],
+        ask: Callable[[Sequence[Target]], Answer],
+        left_out: Callable[[_Named], set[Key]] = lambda _: set(),
+    ) -> Matches:
         result = Matches()
-        for (file, index, at), answer in zip(chosen, live, strict=True):
-            targets = navigation.targets_of_unit(file, index)
-            found = navigation.references(self.view, targets, include_declaration=False)
-            what = f"{file.path!r} {file.text.units[index].qualified}@{at}"
-            self._count(result, what, found, answer, lambda place: place.kind)
+        for named, answer in zip(asked, live, strict=True):
+            targets = navigation.asked_at(self.view, named.file, named.byte).targets or ()
+            if isinstance(answer, Unknown):
+                result.unanswered[answer.reason] += 1
+            else:
+                self._count(result, named, ask(targets).found, answer, left_out(named))
         return result
 
-    def _units(self) -> list[tuple[TreeFile, int, int]]:
-        """Every unit that has a name in its header, with the offset of that."""
+    # What is asked about
+
+    def _sites(self) -> list[_Named]:
+        """Every site of which something is known."""
+        found = []
+        for _, record in self.view.relations.store.records(self.records):
+            file = self.view.files(record.path)
+            for relation in record.relations if file else ():
+                assert file is not None, "it has relations"
+                if relation.targets is not None:
+                    found.append(_Named(file, relation.site.kind.value, relation.site.start_byte))
+        return found
+
+    def _declared(self) -> list[_Named]:
+        """Where names are declared, each with what it names: a unit of a kind, else a variable."""
+        found = {(named.file.path, named.byte): named for named, _ in self._units()}
+        for named in self._sites():
+            if named.kind == RelationKind.DEFINITION:
+                found.setdefault((named.file.path, named.byte), _Named(named.file, "variable", named.byte))
+        return [found[key] for key in sorted(found)]
+
+    def _units(self) -> list[tuple[_Named, bool]]:
+        """Every unit that has a name in its header, and whether it can have implementations."""
         found = []
         for _, packed in self.view.relations.store.packed(self.records):
             file = self.view.files(packed.path)
@@ -126,46 +195,55 @@ class _Opened:
                 assert file is not None, "it has units"
                 if unit.level is not Level.FILE and file.text.own_names(index):
                     place = navigation.unit_place(self.view, file, index)
-                    at = file.text.offset(place.line, place.col)
-                    if at is not None:
-                        found.append((file, index, at))
+                    byte = file.text.offset(place.line, place.col)
+                    assert byte is not None, "it is in the text"
+                    holder = file.text.units[unit.parent or 0].level
+                    found.append((_Named(file, unit.kind, byte), Level.SCOPE in (unit.level, holder)))
         return found
 
-    def _request(self, path: RepoPath, byte: int) -> Request:
-        source = self.source(path)
+    def _request(self, named: _Named) -> Request:
+        source = self.source(named.file.path)
         assert source is not None, "its relations are stored"
-        return (path, *source.positions.to_lsp(byte, self.server.encoding))
+        return (named.file.path, *source.positions.to_lsp(named.byte, self.server.encoding))
+
+    # How answers are compared
 
     def _count(
-        self, result: Matches, what: str, found: Answer, live: Locations, kind: Callable[[Place], str]
+        self,
+        result: Matches,
+        named: _Named,
+        found: Iterable[Found],
+        live: Sequence[Location],
+        left_out: set[Key],
     ) -> None:
-        if isinstance(live, Unknown):
-            result.unanswered += 1
-            return
-        static = {
-            _key(place): kind(place) if isinstance(place, Place) else "outside" for place in found.found
-        }
+        static = {_key(place): place.kind if isinstance(place, Place) else "outside" for place in found}
         told = {self._live_key(location): location for location in live}
+        for key in left_out:
+            static.pop(key, None)
+            told.pop(key, None)
         result.of += 1
         result.equal += static.keys() == told.keys()
+        result.found += bool(static or told)
+        result.asked[named.kind] += 1
         ours = {key: kind for key, kind in static.items() if key not in told}
         theirs = {key: self._what(location) for key, location in told.items() if key not in static}
         result.static_only.update(ours.values())
         result.live_only.update(theirs.values())
         if not ours and not theirs:
             return
+        result.differing[named.kind] += 1
         kinds = {f"static {each}" for each in ours.values()} | {f"live {each}" for each in theirs.values()}
         result.causes[" and ".join(sorted(kinds))] += 1
         if len(result.listed) < LISTED:
-            result.listed.append(f"{what}: static only {_text(ours)}; live only {_text(theirs)}")
+            result.listed.append(f"{named}: static only {_text(ours)}; live only {_text(theirs)}")
 
-    def _live_key(self, location: Location) -> tuple[RepoPath, int]:
+    def _live_key(self, location: Location) -> Key:
         if location.path is None or self.view.files(location.path) is None:
             return OUTSIDE
         return (location.path, location.start_line + 1)
 
     def _what(self, location: Location) -> str:
-        """Why static navigation can have left a live reference out."""
+        """Why static navigation can have left a live place out."""
         file = self.view.files(location.path) if location.path is not None else None
         source = self.source(location.path) if location.path is not None and file else None
         if file is None or source is None:
@@ -216,9 +294,18 @@ def _tree_files(
     return open_file
 
 
-def _key(found: Place | navigation.External) -> tuple[RepoPath, int]:
+def _key(found: Found) -> Key:
     return (found.path, found.line) if isinstance(found, Place) else OUTSIDE
 
 
-def _text(found: dict[tuple[RepoPath, int], str]) -> str:
-    return ", ".join(f"{path!r}:{line} ({kind})" for (path, line), kind in sorted(found.items())) or "nothing"
+def _itself(named: _Named) -> set[Key]:
+    return {(named.file.path, named.file.text.line_of(named.byte))}
+
+
+def _shown(path: RepoPath) -> str:
+    return path.decode("utf-8", "backslashreplace")
+
+
+def _text(found: dict[Key, str]) -> str:
+    places = (f"{_shown(path)}:{line} ({kind})" for (path, line), kind in sorted(found.items()))
+    return ", ".join(places) or "nothing"

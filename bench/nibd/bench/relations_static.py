@@ -2,7 +2,7 @@
 
 A daemon of its own follows a clone at the newest commit and makes its relations. Sites are spread over all
 files; each is asked once. Where the daemon gives live answers the same sites are asked live, and the ratio
-is that of the sites with equal answers: equal sets of (path, line where it starts).
+is that of the sites with equal answers: equal sets of (path, line of the identifier).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from nibd.stores.snapshot import ViewRecord
 from nibd.stores.types import Assurance, State
 
 P50_BAR_MS = 2.0
-LOOK_S = 0.2
+LOOK_S = 0.5
 PATIENCE_S = 60.0
 """So long a daemon may take to begin with relations."""
 Hits = frozenset[tuple[str, int]]
@@ -69,7 +69,7 @@ def measure(chain: Chain, servers: Sequence[Path], count: int, report: Report) -
 
 
 def _related(built: Session, family: str) -> ViewRecord:
-    """The family's relations when they have been made and verified."""
+    """The family's relations when they have been made and verified. What failed is not waited for."""
     started = time.monotonic()
     while time.monotonic() - started < LONGEST_S:
         record = built.current().snapshot.relations.get(family)
@@ -78,10 +78,19 @@ def _related(built: Session, family: str) -> ViewRecord:
         if record is not None and record.state is State.READY and record.assurance is not Assurance.REPAIRED:
             built.settle()
             return record
+        if failed := _failure(built):
+            raise BenchError(f"{family} relations failed: {failed}")
         if record is None and time.monotonic() - started > PATIENCE_S:
             raise BenchError(f"the daemon makes no {family} relations")
         time.sleep(LOOK_S)
     raise BenchError(f"waited {LONGEST_S:.0f} s for {family} relations")
+
+
+def _failure(built: Session) -> str | None:
+    """What the daemon says of a navigator that failed, which it would try again."""
+    sign = f"{built.work_tree}: relations: "
+    problems = built.world.call("doctor")["problems"]
+    return next((each.removeprefix(sign) for each in problems if each.startswith(sign)), None)
 
 
 def _spots(built: Session, record: ViewRecord) -> list[Spot]:
@@ -148,7 +157,7 @@ def _asked(
 def _hit(hit: Mapping[str, Any]) -> tuple[str, int]:
     if hit["external"] is not None:
         return ("outside", 0)  # live and static name it in ways of their own
-    return (hit["path"], hit["start_line"])
+    return (hit["path"], hit["line"])
 
 
 def _live(client: Client, built: Session, spots: Sequence[Spot]) -> tuple[dict[Spot, _Took], str]:
