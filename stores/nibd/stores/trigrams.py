@@ -73,10 +73,11 @@ def grams_of(text: bytes) -> Grams:
     first = np.empty(len(grams), bool)
     first[0] = True
     np.not_equal(grams[1:], grams[:-1], out=first[1:])
-    distinct: Grams = grams[first]
+    distinct = grams[first]
     in_line = (distinct & 0xFF != _LINE_END) & (distinct >> 8 & 0xFF != _LINE_END)
     in_line &= distinct >> 16 != _LINE_END
-    return distinct[in_line]
+    kept: Grams = distinct[in_line]
+    return kept
 
 
 def pack(grams: Grams) -> bytes:
