@@ -24,7 +24,6 @@ import pytest
 from nibd.repair.servers import (
     Driver,
     Installed,
-    LanguageServer,
     Lines,
     Locations,
     Missing,
@@ -34,6 +33,7 @@ from nibd.repair.servers import (
     Settled,
     Unknown,
     driver_of_family,
+    start_server,
 )
 from nibd.stores.types import RepoPath
 
@@ -141,7 +141,7 @@ class Project:
         self.start()
 
     def start(self) -> None:
-        self.server = LanguageServer.start(self.driver, self.installed, self.root, self.options)
+        self.server = start_server(self.driver, self.installed, self.root, self.options)
         self.server.open_all([RepoPath(path.encode()) for path in self.texts])
         self.settle()
 

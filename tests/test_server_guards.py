@@ -18,12 +18,12 @@ from nibd.repair.servers import (
     DRIVERS,
     Driver,
     Installed,
-    LanguageServer,
     Missing,
     Options,
     Search,
     Settled,
     driver_of_family,
+    start_server,
 )
 from nibd.stores.types import RepoPath
 
@@ -71,7 +71,7 @@ class Traps:
             for file in sorted(self.root.rglob("*"))
             if file.is_file() and driver.owns(str(file).encode())
         ]
-        with LanguageServer.start(driver, installed, self.root, options) as server:
+        with start_server(driver, installed, self.root, options) as server:
             server.open_all(paths)
             assert isinstance(server.settle(90), Settled), server.log
             for path in paths:

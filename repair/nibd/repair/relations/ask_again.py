@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from nibd.repair.relations.repair import BATCH_SITES
 from nibd.repair.relations.resolve import Question, Resolver, Targets
 from nibd.repair.relations.source_file import SourceFile, SourceFiles
+from nibd.repair.servers.registry import driver_of_family
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.relation_records import RelationRecord, pack
-from nibd.stores.relation_types import FileRelations, Relation, Target
+from nibd.stores.relation_types import FAMILY_OF, FileRelations, Relation, Target
 from nibd.stores.relations import CorruptRelations, RecordId, RelationStore
 
 
@@ -111,11 +112,13 @@ class AskingAgain:
 def filled(*queues: Iterator[Stored]) -> list[Stored]:
     """The next batch: from the first queue, and when that is empty from the next one."""
     batch: list[Stored] = []
-    size = 0
+    size, limit = 0, BATCH_SITES
     for queue in queues:
-        while size < BATCH_SITES and (each := next(queue, None)) is not None:
+        while size < limit and (each := next(queue, None)) is not None:
+            driver = driver_of_family(FAMILY_OF[each.relations.language])
+            limit = max(limit, driver.batch_sites)
             batch.append(each)
-            size += len(each.relations.relations)
+            size += len(each.relations.relations) + driver.file_sites
     return batch
 
 

@@ -28,6 +28,7 @@ from nibd.repair.relations.plan import Plan, Planner, kept_relations
 from nibd.repair.relations.resolve import Question, Resolver, Targets
 from nibd.repair.relations.source_file import SourceFile, SourceFiles
 from nibd.repair.servers.errors import ServerFailed
+from nibd.repair.servers.registry import driver_of_family
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.relation_types import FileRelations, Relation
 from nibd.stores.relations import CorruptRelations, RecordId, RelationStore, ResolutionId
@@ -233,14 +234,15 @@ class RelationRepair:
         done: Container[RepoPath],
     ) -> Iterator[list[Draft]]:
         """What has to be asked, some `BATCH_SITES` at a time; changed files first."""
+        driver = driver_of_family(self.family)
         batch: list[Draft] = []
         size = 0
         for draft in chain(self._changed(plan, changes, old), self._unchanged(plan)):
             if draft.file.path in done:
                 continue
             batch.append(draft)
-            size += len(draft.asked)
-            if size >= BATCH_SITES:
+            size += len(draft.asked) + driver.file_sites
+            if size >= max(BATCH_SITES, driver.batch_sites):
                 yield batch
                 batch, size = [], 0
         if batch:

@@ -22,6 +22,7 @@ from nibd.repair.private_tree import Dependencies, Moved, Part, Placement, Priva
 from nibd.repair.progress import Reporter
 from nibd.repair.relations.configuration import is_configuration
 from nibd.repair.relations.holding import Holding
+from nibd.repair.servers.by_file import start_server
 from nibd.repair.servers.driver import Driver, Installed, Missing, Options, Search
 from nibd.repair.servers.errors import ServerFailed, Unknown
 from nibd.repair.servers.registry import driver_of_family
@@ -126,7 +127,8 @@ class Workspace:
                 self.end(family)
             elif len(moved):
                 running.server.changed(added, moved.modified, moved.deleted)
-                running.settled, running.moves = False, running.moves + 1
+                running.settled = False
+                running.moves += running.server.driver.by_file is None  # else each answer is a fresh server's
             self._untold.discard(family)
 
     def _end_untold(self) -> None:
@@ -255,7 +257,7 @@ class Workspace:
         driver = driver_of_family(family)
         if driver.restart_on_change:
             shutil.rmtree(cache, ignore_errors=True)  # an index of another tree
-        server = LanguageServer.start(
+        server = start_server(
             driver, self.installed(family), self.tree.root, replace(self._told(), cache=cache)
         )
         self.starts += 1

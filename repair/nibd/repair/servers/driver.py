@@ -96,6 +96,8 @@ class Launch:
     """Answers to `workspace/configuration`, by section; sent by `didChangeConfiguration` when they change."""
     limits: tuple[str, ...] = ()
     """What answers will lack, in words for `status`: coverage is reduced, and why."""
+    delimited: bool = False
+    """It reads messages that end in a line `---` instead of such with a header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,13 @@ class Driver:
     audit_after: int = 0
     """An audit follows a transition that changes more files than this (0: none does for that): after such the
     server was seen to answer otherwise than a fresh one."""
+    by_file: Callable[[Installed, Path, Options], Callable[[RepoPath], Launch]] | None = None
+    """It is asked about each file in a process of its own (`by_file`). Gives what starts a file's process;
+    called again when files came or went."""
+    batch_sites: int = 0
+    """How many sites have to be asked at a time to keep it busy; 0: few."""
+    file_sites: int = 0
+    """What it costs to be asked about one more file, in sites."""
     reports_status: bool = False
     """It says by `experimental/serverStatus` whether it is quiescent; until it has, its answers are empty."""
     settle_wait_s: float = 0.0

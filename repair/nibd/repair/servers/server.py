@@ -38,6 +38,7 @@ PROBE_PAUSE_S = 0.05
 PROBES = 32
 _DRAIN_EVERY = 64
 _RETRIES = 2
+_DEFINITION = "textDocument/definition"
 _CREATED, _CHANGED, _DELETED = 1, 2, 3
 """`FileChangeType`."""
 
@@ -75,7 +76,7 @@ class LanguageServer:
         self._capabilities: Mapping[str, Json] = {}
         self._process = process
         self._client = ClientSide(root, launch.settings)
-        self._connection = Connection(process, self._client)
+        self._connection = Connection(process, self._client, launch.delimited)
         self._launch, self._relaunch = launch, relaunch
         self._outdated = False
         self._uris = Uris(root)
@@ -94,7 +95,11 @@ class LanguageServer:
 
         if driver.prepare is not None:
             driver.prepare(options)
-        launch = relaunch()
+        return cls.launched(driver, root, relaunch(), relaunch)
+
+    @classmethod
+    def launched(cls, driver: Driver, root: Path, launch: Launch, relaunch: Callable[[], Launch]) -> Self:
+        """Start and initialise what `launch` says, and nothing else. Raises ServerFailed."""
         process = ServerProcess.start(launch.argv, launch.env, root)
         server = cls(driver, root, process, launch, relaunch)
         try:
@@ -160,7 +165,7 @@ class LanguageServer:
         """Open the driver's files among `paths` where it opens files; give how many are open."""
         if self.driver.opens_files:
             for done, path in enumerate(filter(self.driver.owns, paths), 1):
-                self._open(path)
+                self.open(path)
                 if done % _DRAIN_EVERY == 0:  # else all texts would be held at once
                     self._connection.drain(START_PATIENCE_S)
             self._connection.drain(START_PATIENCE_S)
@@ -178,7 +183,7 @@ class LanguageServer:
         for kind, paths in groups:
             if self.driver.opens_files:
                 for path in filter(self.driver.owns, paths):
-                    self._close(path) if kind == _DELETED else self._open(path)
+                    self._close(path) if kind == _DELETED else self.open(path)
         events = [{"uri": self._uris.of(path), "type": kind} for kind, paths in groups for path in paths]
         if events:
             self._connection.notify("workspace/didChangeWatchedFiles", {"changes": events})
@@ -202,7 +207,8 @@ class LanguageServer:
             if isinstance(idle, Unknown):
                 return idle
             work_begun = self._client.work_begun
-            answers = self.definitions(self._probes, timeout_s=max(0.1, deadline - time.monotonic()))
+            left_s = max(0.1, deadline - time.monotonic())
+            answers = self._places(_DEFINITION, self._probes, WINDOW, left_s)
             rounds += 1
             known = not any(map(_is_transient, answers))
             if known and answers == last and work_begun == self._client.work_begun and not self._client.work:
@@ -219,7 +225,7 @@ class LanguageServer:
         self, requests: Iterable[Request], *, window: int = WINDOW, timeout_s: float = PATIENCE_S
     ) -> list[Locations]:
         """What each place refers to, in the order of `requests`; `()`: the server knows of nothing."""
-        return self._places("textDocument/definition", requests, window, timeout_s)
+        return self._places(_DEFINITION, requests, window, timeout_s)
 
     def implementations(
         self, requests: Iterable[Request], *, window: int = WINDOW, timeout_s: float = PATIENCE_S
@@ -318,7 +324,7 @@ class LanguageServer:
             "position": {"line": line, "character": character},
         }
 
-    def _open(self, path: RepoPath) -> None:
+    def open(self, path: RepoPath) -> None:
         """Open a file, or tell of its new text when it is open. One that is binary or gone is closed."""
         text = self._text(path)
         if text is None:

@@ -15,6 +15,7 @@ Any thread may ask; batches of several threads share the connection.
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -45,13 +46,13 @@ _LAST_WORDS_S = 1.0
 class Connection:
     """One server's wire. The caller ends it by killing the process, then `join`."""
 
-    def __init__(self, process: ServerProcess, client: ClientSide) -> None:
+    def __init__(self, process: ServerProcess, client: ClientSide, delimited: bool = False) -> None:
         self.client = client
         self.requests: dict[str, int] = {}
         """How many requests were sent, by method."""
         self._process = process
         self._outbox = Outbox(process.stdin)
-        self._writer = JsonRpcStreamWriter(self._outbox)
+        self._writer = _Delimited(self._outbox) if delimited else JsonRpcStreamWriter(self._outbox)
         self._reader = JsonRpcStreamReader(_Frames(process.stdout))
         self._ids = itertools.count(1)
         self._waiting: dict[int, tuple[_Batch, int]] = {}
@@ -222,6 +223,16 @@ class _Batch:
         self.sent = 0
         self.received = 0
         self.target = 0
+
+
+class _Delimited:
+    """Messages with a line `---` behind each, which some servers read in the place of a header."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+
+    def write(self, message: Json) -> None:
+        self._outbox.write(json.dumps(message, separators=(",", ":")).encode() + b"\n---\n")
 
 
 class _Frames:
