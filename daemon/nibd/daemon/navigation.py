@@ -375,6 +375,8 @@ class Navigation:
         if code == ErrorCode.CANCELLED:
             if work.method == "collect":
                 self._garbage[checkout.repository] += COLLECT_RUNNING
+            if work.method in IDLE:  # what ended it comes first
+                self._be_quiet(checkout)
             return
         if code == ErrorCode.MOVING:
             # Another tree is being published; the next look asks again, but not at once.
@@ -407,6 +409,8 @@ class Navigation:
             self._audited[checkout.id] = work.tree
         if result["put_off"]:
             log.info("audit_put_off", reasons=result["put_off"])
+        if result["unmeasured"]:
+            log.info("agreement_put_off", reasons=result["unmeasured"])
         if work.method == "relate":
             self.lost.pop(checkout.repository, None)
         self._note(checkout, result)
@@ -432,6 +436,11 @@ class Navigation:
         if seconds < math.inf:
             asyncio.get_running_loop().call_later(seconds + 0.1, self._publish, checkout)
 
+    def _be_quiet(self, checkout: Checkout) -> None:
+        """Neither audit nor measure agreement for some seconds; then look whether to."""
+        self._quiet_at[checkout.repository] = asyncio.get_running_loop().time() + AGREE_AFTER_S
+        self._look_again(checkout, AGREE_AFTER_S)
+
     def _note(self, checkout: Checkout, result: JsonObject) -> None:
         """Keep what a navigator answered."""
         tree = TreeId(result["tree"])
@@ -446,11 +455,9 @@ class Navigation:
             servers = frozenset(result["servers"])
             audits = tuple(result["audits"])
             self._seen[checkout.id] = _Seen(tree, result["profiles"], result["watched"], servers, audits)
-            now = asyncio.get_running_loop().time()
-            self._compared[checkout.id] = now
-            self._quiet_at[checkout.repository] = now + AGREE_AFTER_S
+            self._compared[checkout.id] = asyncio.get_running_loop().time()
             if servers:
-                self._look_again(checkout, AGREE_AFTER_S)
+                self._be_quiet(checkout)
 
     def _has_lost(self, checkout: Checkout, snapshot: Snapshot) -> bool:
         """Whether what the snapshot says of relations is not there any more, as far as it is known."""
