@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from nibd.repair.servers import transport
 from nibd.repair.servers.errors import Unknown
 from nibd.repair.servers.inbound import ClientSide
 from nibd.repair.servers.process import ServerProcess
@@ -110,10 +112,45 @@ def test_what_was_given_up_is_cancelled_and_its_late_answer_dropped(connect: Con
     assert connection.ask("was it?") is True
 
 
-def test_patience_is_for_silence_not_for_the_whole(connect: Connect) -> None:
-    connection = connect('import time; time.sleep(0.1); reply("slow but steady")')
-    connection.ask("is it up?")
+class SlowClock:
+    """Time of which one second passes before each answer: the server gives the next one only then."""
+
+    def __init__(self, folder: Path) -> None:
+        self.gate = folder / "gate"
+        os.mkfifo(self.gate)
+        self._gate = os.open(self.gate, os.O_RDWR)
+        self.seconds = self.answers = 0
+
+    def monotonic(self) -> float:
+        if self.seconds == self.answers:
+            self.seconds += 1
+            os.write(self._gate, b".")
+        return float(self.seconds)
+
+    def close(self) -> None:
+        os.close(self._gate)
+
+
+def test_patience_is_for_silence_not_for_the_whole(
+    connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, take = SlowClock(tmp_path), Connection._take
+
+    def taken(connection: Connection, message: object) -> None:
+        clock.answers += 1
+        take(connection, message)
+
+    monkeypatch.setattr(Connection, "_take", taken)
+    monkeypatch.setattr(transport, "time", clock)
+    connection = connect(f'''
+        gate = state.setdefault("gate", None) or open({str(clock.gate)!r}, "rb", buffering=0)
+        state["gate"] = gate
+        gate.read(1)
+        reply("slow but steady")
+        ''')
     assert connection.ask_many("x", range(20), timeout_s=1.9) == ["slow but steady"] * 20
+    assert clock.seconds >= 20
+    clock.close()
 
 
 def test_the_servers_own_requests_are_answered(connect: Connect) -> None:
