@@ -70,8 +70,8 @@ class TestDifferences:
         assert found.spots == {(b"a.py", 1), (b"c.py", -1)}
         assert found.kinds == {"unresolved": 1, "file": 1}
         assert [(each.path, each.ours, each.theirs) for each in found.listed] == [
-            ("a.py", [], ["[stdlib] os.py x@0"]),
-            ("c.py", ["there"], None),
+            ("a.py", (), ("[stdlib] os.py x@0",)),
+            ("c.py", ("there",), None),
         ]
 
     def test_other_sites_make_the_whole_file_differ(self) -> None:
