@@ -80,21 +80,25 @@ class Auditing:
         audited = Audited(records, of=len(records))
         rows = self._chosen(snapshot, family, kept, records)
         with relating.fresh(family, side, report) as resolver:
-            queue = AskingAgain(relating.store, relating.sources, resolver)
-            stored = queue.stored(rows)
-            while batch := filled(stored):
-                queue.ask(batch, audited)
-                if audited.died:
-                    raise ServerFailed(f"{resolver.server.driver.server} died while it audited")
-                try:
-                    report(Progress("audit", audited.files, len(rows)))
-                except Interrupted:
-                    if not audited.differences:
-                        raise
-                    break
-                if available_bytes() < RESERVE_BYTES // 2:
-                    raise NoRoom("memory became scarce during an audit")
+            asking = AskingAgain(relating.store, relating.sources, resolver)
+            try:
+                self._ask(asking, rows, audited, report)
+            except (Interrupted, NoRoom, ServerFailed):
+                if not audited.differences:
+                    raise
         return self._record(snapshot, family, before, audited, time.perf_counter() - started), audited
+
+    def _ask(
+        self, asking: AskingAgain, rows: Sequence[RecordId], audited: Audited, report: Reporter
+    ) -> None:
+        stored = asking.stored(rows)
+        while batch := filled(stored):
+            asking.ask(batch, audited)
+            if audited.died:
+                raise ServerFailed(f"{asking.resolver.server.driver.server} died while it audited")
+            report(Progress("audit", audited.files, len(rows)))
+            if available_bytes() < RESERVE_BYTES // 2:
+                raise NoRoom("memory became scarce during an audit")
 
     def _record(
         self, snapshot: Snapshot, family: str, before: ViewRecord, audited: Audited, seconds: float

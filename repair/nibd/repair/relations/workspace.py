@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nibd.repair.private_tree import Dependencies, Moved, Part, Placement, PrivateTree
-from nibd.repair.progress import Reporter
+from nibd.repair.progress import Progress, Reporter
 from nibd.repair.relations.configuration import is_configuration
 from nibd.repair.relations.holding import Holding
 from nibd.repair.servers.by_file import start_server
@@ -38,6 +39,8 @@ SECOND = "-second"
 """Behind a family, the cache of a server beside its own."""
 SETTLE_S = 300.0
 """A first start on a large repository takes minutes with some servers."""
+SETTLE_STEP_S = 5.0
+"""So long at most nothing stops a start that nobody waits for."""
 
 
 Questions = Callable[[], tuple[list[RepoPath], list[Request]]]
@@ -160,20 +163,22 @@ class Workspace:
         return running.server
 
     @contextmanager
-    def second(self, family: str, questions: Questions) -> Iterator[LanguageServer]:
+    def second(self, family: str, questions: Questions, report: Reporter) -> Iterator[LanguageServer]:
         """A new server beside the family's, on the tree that is held now, settled; it ends with the context.
 
         It keeps to the same cache, unless such servers empty theirs when they start.
-        Raises ServerMissing, ServerFailed.
+        Raises ServerMissing, ServerFailed, and what `report` raises: it is called while the server settles.
         """
         driver, (paths, probes) = driver_of_family(family), questions()
         is_shared = not driver.restart_on_change and driver.prepare is None
         cache = self._cache / (family if is_shared else f"{family}{SECOND}")
         server = self._started(family, paths, cache).server
+        deadline = time.monotonic() + SETTLE_S
         try:
-            settled = server.settle(SETTLE_S, probes)
-            if isinstance(settled, Unknown):
-                raise ServerFailed(f"{driver.server}: {settled.reason}")
+            while isinstance(settled := server.settle(SETTLE_STEP_S, probes), Unknown):
+                if not server.is_alive or time.monotonic() >= deadline:
+                    raise ServerFailed(f"{driver.server}: {settled.reason}")
+                report(Progress("settle", 0, 1))
             yield server
         finally:
             server.close()
