@@ -253,6 +253,6 @@ def test_the_command_line_prints_places_that_it_takes(world: World) -> None:
     status, text = run("refs", "area")
     assert status == 1
     assert "  shapes.py:2:9 method Shape.area" in text.splitlines()
-    assert run("def", "helper", "--provider", "live")[0] == 1
+    assert run("def", "helper", "--provider", "live")[0] == 3
     world.repo.write("uses.py", "\n" + USES)
     assert "! EDITED in the work tree since: uses.py" in run("def", "uses.py:5:14")[1]
