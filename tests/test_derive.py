@@ -15,12 +15,19 @@ from nibd.repair.git import GitSource, TreeEntry, open_source
 from nibd.repair.progress import Interrupted, Progress
 from nibd.repair.syntax import parse
 from nibd.stores.facts import FactStore
+from nibd.stores.trigram_store import TrigramStore
 from nibd.stores.types import Skip, TreeId
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     return Repo(tmp_path / "repo")
+
+
+@pytest.fixture
+def trigrams(tmp_path: Path) -> Iterator[TrigramStore]:
+    with closing(TrigramStore.open(tmp_path / "trigrams.db")) as store:
+        yield store
 
 
 @pytest.fixture
@@ -39,27 +46,29 @@ def no_report(_progress: Progress) -> None:
 
 
 def test_a_timeout_is_the_machines_verdict_and_never_kept(
-    repo: Repo, facts: FactStore, monkeypatch: pytest.MonkeyPatch
+    repo: Repo, facts: FactStore, trigrams: TrigramStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repo.write("a.py", "x = 1\n" * 10_000)
     source = open_source(repo.path)
     entries = entries_of(repo, source)
     with monkeypatch.context() as slow:
         slow.setattr(parse, "MAX_PARSE_SECONDS", 0.0)
-        (file,), work = derive(source, facts, entries, no_report, workers=1)
+        (file,), work = derive(source, facts, trigrams, entries, no_report, workers=1)
     assert (file.skip, work.parsed) == (Skip.PARSE_TIMEOUT, 0)
     assert list(facts.keys()) == []
-    (file,), work = derive(source, facts, entries, no_report, workers=1)
+    (file,), work = derive(source, facts, trigrams, entries, no_report, workers=1)
     assert (file.skip, file.language, work.parsed) == (None, "python", 1)
 
 
-def test_a_blob_at_several_paths_is_parsed_once_for_each_language(repo: Repo, facts: FactStore) -> None:
+def test_a_blob_at_several_paths_is_parsed_once_for_each_language(
+    repo: Repo, facts: FactStore, trigrams: TrigramStore
+) -> None:
     for path in ("a.py", "b.py", "deep/c.py", "d.rb"):
         repo.write(path, "x = 1\n")
     repo.write("e.py", "y = 1\n")
     source = open_source(repo.path)
     entries = entries_of(repo, source)
-    files, work = derive(source, facts, entries, no_report, workers=1)
+    files, work = derive(source, facts, trigrams, entries, no_report, workers=1)
     assert [file.path for file in files] == [b"a.py", b"b.py", b"d.rb", b"deep/c.py", b"e.py"]
     assert [file.language for file in files] == ["python", "python", "ruby", "python", "python"]
     assert (work.read, work.parsed) == (2, 3)
@@ -68,7 +77,11 @@ def test_a_blob_at_several_paths_is_parsed_once_for_each_language(repo: Repo, fa
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_work_that_is_stopped_is_stored_up_to_the_last_blob(
-    workers: int, repo: Repo, facts: FactStore, monkeypatch: pytest.MonkeyPatch
+    workers: int,
+    repo: Repo,
+    facts: FactStore,
+    trigrams: TrigramStore,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Every blob takes longer than a batch may: each is stored before the caller is asked to go on."""
     monkeypatch.setattr(deriving, "BATCH_SECONDS", 0.0)
@@ -83,9 +96,9 @@ def test_work_that_is_stopped_is_stored_up_to_the_last_blob(
             raise Interrupted
 
     with pytest.raises(Interrupted):
-        derive(source, facts, entries, stop, workers)
+        derive(source, facts, trigrams, entries, stop, workers)
     kept = len(list(facts.keys()))
     assert kept == 3 if workers == 1 else 3 <= kept < 100
-    files, work = derive(source, facts, entries, no_report, workers)
+    files, work = derive(source, facts, trigrams, entries, no_report, workers)
     assert work.parsed == 200 - kept
     assert [file.path for file in files] == [entry.path for entry in entries]

@@ -26,8 +26,10 @@ from nibd.repair.extract import extract
 from nibd.repair.git import GitSource, TreeEntry, open_source
 from nibd.repair.languages import language_of
 from nibd.repair.progress import Progress, Reporter
+from nibd.repair.trigrams import packed_trigrams
 from nibd.stores.errors import CorruptFacts
 from nibd.stores.facts import EncodedFact, FactKey, FactStore, encode
+from nibd.stores.trigram_store import TrigramStore
 from nibd.stores.types import BlobId, FileVersion, RepoPath, Skip
 
 BATCH_BLOBS = 64
@@ -48,11 +50,12 @@ class Derivation:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What the entries of one blob turned out to be; `facts` have to be stored."""
+    """What the entries of one blob turned out to be; `facts` and `trigrams` have to be stored."""
 
     files: tuple[FileVersion, ...]
     facts: tuple[EncodedFact, ...] = ()
     read: bool = True
+    trigrams: bytes | None = None
 
 
 Entries = tuple[TreeEntry, ...]
@@ -61,9 +64,15 @@ Store = Callable[[Sequence[Examined]], None]
 
 
 def derive(
-    source: GitSource, facts: FactStore, entries: Sequence[TreeEntry], report: Reporter, workers: int
+    source: GitSource,
+    facts: FactStore,
+    trigrams: TrigramStore,
+    entries: Sequence[TreeEntry],
+    report: Reporter,
+    workers: int,
 ) -> tuple[list[FileVersion], Derivation]:
-    """Give the file version of every entry, in order; facts of those without a skip are stored.
+    """Give the file version of every entry, in order; facts of those without a skip are stored, and the
+    trigrams of all that are text.
 
     Raises what `report` raises, between batches; what was derived until then is kept.
     """
@@ -73,6 +82,8 @@ def derive(
 
     def store(batch: Sequence[Examined]) -> None:
         facts.put_encoded(fact for examined in batch for fact in examined.facts)
+        texts = ((examined.files[0].blob, examined.trigrams) for examined in batch)
+        trigrams.put((blob, packed) for blob, packed in texts if packed is not None)
 
     by_blob: dict[BlobId, list[TreeEntry]] = {}
     for entry in entries:
@@ -111,7 +122,7 @@ def examine(source: GitSource, facts: FactStore, entries: Entries) -> Examined:
         if found != Skip.PARSE_TIMEOUT:  # the machine's verdict is no fact: it is tried again
             made.append(encode(blob, language, found))
     files = (_version(entry, in_language[entry.path], skips[in_language[entry.path]]) for entry in entries)
-    return Examined(tuple(files), tuple(made))
+    return Examined(tuple(files), tuple(made), trigrams=packed_trigrams(data))
 
 
 def rederive(source: GitSource, facts: FactStore, keys: Iterable[FactKey]) -> None:

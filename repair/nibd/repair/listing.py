@@ -27,6 +27,7 @@ from nibd.stores.bitmap import Bitmap
 from nibd.stores.errors import CorruptFacts
 from nibd.stores.repository import RepositoryStores
 from nibd.stores.structure import FileRow
+from nibd.stores.trigrams import has_text
 from nibd.stores.types import EMPTY_TREE, BlobId, Facts, FileVersion, RepoPath, Skip, TreeId
 
 _BY_MODE = {SUBMODULE: Skip.SUBMODULE, SYMLINK: Skip.SYMLINK}
@@ -105,7 +106,9 @@ class ListingRepair:
                 files.append(version)
             else:
                 unread.append(entry)
-        derived, derivation = derive(self.source, self.stores.facts, unread, self.report, self.workers)
+        derived, derivation = derive(
+            self.source, self.stores.facts, self.stores.trigrams, unread, self.report, self.workers
+        )
         return files + derived, derivation
 
     def _lacks_facts(self, version: FileVersion) -> bool:
@@ -129,7 +132,11 @@ class ListingRepair:
     def _store(self, files: list[FileVersion]) -> list[FileRow]:
         wanted = sorted(self.stores.structure.without_source(files, EXTRACTOR))
         facts = ((blob, language, self._facts(blob, language)) for blob, language in wanted)
-        return self.stores.structure.add(files, facts, extractor=EXTRACTOR, profile=self.policy.profile)
+        profile = self.policy.profile
+        rows = self.stores.structure.add(files, facts, extractor=EXTRACTOR, profile=profile)
+        texts = (file.blob if has_text(file.skip) else None for file in files)
+        self.stores.trigrams.place(zip(rows, texts, strict=True))
+        return rows
 
     def _facts(self, blob: BlobId, language: str) -> Facts:
         try:

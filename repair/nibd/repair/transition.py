@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from nibd.repair import dense, lexical
+from nibd.repair import dense, lexical, trigrams
 from nibd.repair.git import GitSource, MissingObject
 from nibd.repair.listing import EMPTY_BASE, Base, ListingChange, ListingRepair
 from nibd.repair.policy import Policy
@@ -219,12 +219,15 @@ def repair_dense(transition: Transition, target: Target) -> Outcome | None:
 def fold(transition: Transition, target: Target) -> Outcome | None:
     """Make the artifacts of the tree that the checkout shows that have grown old anew, and publish them.
 
+    The trigrams too, which are no artifact: what of the tree they lack is made.
+
     `None` when the checkout shows another tree by now.
     """
     current = transition.stores.catalog.current(target.checkout)
     if current is None or current.snapshot.tree != target.tree:
         return None
     listing = transition.stores.structure.listing(current.snapshot.listing)
+    trigrams.cover(transition.source, transition.stores, listing, transition.report)
     draft = current.snapshot
     if lexical.is_old(draft.views[View.LEXICAL]):
         record = lexical.repair_lexical(
@@ -257,7 +260,9 @@ def _publish(transition: Transition, target: Target, draft: Snapshot) -> Outcome
         missing = _dense(transition).spool_missing(target.checkout, listing, transition.report)
         if missing == 0:
             return repair_dense(transition, target) or Outcome(publication)
-    return Outcome(publication, missing, _is_old(publication.snapshot))
+    listing = transition.stores.structure.listing(publication.snapshot.listing)
+    due = trigrams.is_due(transition.stores, listing)
+    return Outcome(publication, missing, due or _is_old(publication.snapshot))
 
 
 def _is_old(snapshot: Snapshot) -> bool:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from nibd.stores.bitmap import Bitmap
 from nibd.stores.catalog import Catalog
 from nibd.stores.errors import CorruptStore
 from nibd.stores.relations import RelationStore, ResolutionId
@@ -79,7 +80,12 @@ def _damage(stores: RepositoryStores, snapshot: Snapshot) -> str | None:
 
 def _collect_rows(stores: RepositoryStores) -> dict[str, int]:
     kept = [snapshot for snapshot in stores.catalog.snapshots() if not _damage(stores, snapshot)]
-    removed = stores.structure.collect({snapshot.listing for snapshot in kept})
+    listings = {snapshot.listing for snapshot in kept}
+    live = Bitmap()
+    for listing in listings:
+        live = live.union(stores.structure.listing(listing))
+    stores.trigrams.keep(live)  # before the rows go, whose numbers may come again
+    removed = stores.structure.collect(listings)
     keys = stores.structure.keys()
     dead = [key for key in stores.facts.keys() if key not in keys]  # noqa: SIM118 - not a dict
     stores.facts.remove(dead)

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from nibd.stores import trigram_store
 from nibd.stores.catalog import Catalog
 from nibd.stores.facts import FactStore
 from nibd.stores.file_identity import FileIdentity, file_identity
 from nibd.stores.relations import RelationStore
 from nibd.stores.structure import StructureStore
+from nibd.stores.trigram_store import TrigramStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,10 @@ class RepositoryFolder:
     def verifications(self) -> Path:
         """Beside the relations, and written by the same process."""
         return self.root / "verified.db"
+
+    @property
+    def trigrams(self) -> Path:
+        return self.root / "trigrams.db"
 
     @property
     def lexical(self) -> Path:
@@ -105,6 +111,7 @@ class RepositoryStores:
     catalog: Catalog
     facts: FactStore
     structure: StructureStore
+    trigrams: TrigramStore
     relations: RelationsReader
     _identity: tuple[FileIdentity | None, ...]
 
@@ -117,21 +124,28 @@ class RepositoryStores:
         """
         if folder.catalog.exists() and not (folder.facts.exists() and folder.structure.exists()):
             folder.clear()
+        if not folder.structure.exists():
+            trigram_store.remove(folder.trigrams)  # it speaks of rows of the one that is gone
         folder.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         facts = FactStore.open(folder.facts, extractor)
         structure = StructureStore.open(folder.structure)
+        trigrams = TrigramStore.open(folder.trigrams)
         catalog = Catalog.open(folder.catalog)  # last: readers take it for the sign that all are there
         relations = RelationsReader(folder)
-        return RepositoryStores(folder, catalog, facts, structure, relations, folder.identity())
+        return RepositoryStores(
+            folder, catalog, facts, structure, trigrams, relations, folder.identity()
+        )
 
     def is_in_place(self) -> bool:
         """Whether the files that are open are still those of the folder: none was deleted or replaced."""
-        return None not in self._identity and self._identity == self.folder.identity()
+        in_place = None not in self._identity and self._identity == self.folder.identity()
+        return in_place and self.trigrams.is_in_place()
 
     def close(self) -> None:
         self.catalog.close()
         self.facts.close()
         self.structure.close()
+        self.trigrams.close()
         self.relations.close()
 
     def __enter__(self) -> Self:

@@ -15,7 +15,8 @@ A commit adds fresh rows. `fold` makes a segment of them when they are many, and
 like size, so that there are few of either however long the history. What is damaged counts as uncovered, is
 reported with the candidates, and is removed by `mend`.
 
-One process writes, others read. Nothing here has to survive a power cut.
+One process writes, others read. Nothing here has to survive a power cut. Where SQLite itself finds the file
+damaged, the writer begins a new one.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ migrations = Migrations("nibd.trigrams")
 
 _SCHEMA = (
     """CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL,
-        changes INTEGER NOT NULL)""",
-    f"INSERT INTO state VALUES (1, {TRIGRAMS_VERSION}, 0)",
+        placings INTEGER NOT NULL, foldings INTEGER NOT NULL)""",
+    f"INSERT INTO state VALUES (1, {TRIGRAMS_VERSION}, 0, 0)",
     """CREATE TABLE text (blob TEXT PRIMARY KEY, grams BLOB NOT NULL, checksum INTEGER NOT NULL)""",
     "CREATE TABLE fresh (row INTEGER PRIMARY KEY, blob TEXT, checksum INTEGER NOT NULL)",
     "CREATE INDEX fresh_by_blob ON fresh (blob)",
@@ -89,12 +90,21 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
-    """What is small enough to be held: the segments' rows, and the fresh rows that have a text."""
+class _Segments:
+    """What is held of the segments until a folding: their rows."""
 
-    changes: int
+    foldings: int
     segments: list[Segment]
-    fresh: list[tuple[int, Grams]]
+    covered: Bitmap
+    damage: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Fresh:
+    """What is held of the fresh rows until a placing: those that have a text, and all of them."""
+
+    placings: int
+    texts: list[tuple[int, Grams]]
     covered: Bitmap
     damage: str | None
 
@@ -102,34 +112,36 @@ class _State:
 class TrigramStore:
     """One repository's trigrams.db. Every method may be called from any thread."""
 
-    def __init__(self, database: Connection) -> None:
+    def __init__(self, database: Connection, *, writes: bool) -> None:
         self._db = database
+        self._writes = writes
         self._lock = threading.Lock()
         self._identity = file_identity(database.path)
-        self._held: _State | None = None
+        self._segments: _Segments | None = None
+        self._fresh: _Fresh | None = None
         self._blocks: BlockCache = BoundedCache(CACHE_BYTES)
 
     @staticmethod
     def open(path: Path) -> TrigramStore:
         """For the one process that writes it. One that is damaged, or of another version, is made anew."""
         try:
-            store = TrigramStore(open_database(path, migrations))
-            if store._version() == TRIGRAMS_VERSION:
-                return store
-            store.close()
+            database = open_database(path, migrations)
+            if _version(database) == TRIGRAMS_VERSION:
+                return TrigramStore(database, writes=True)
+            database.close()
         except CorruptStore:
             pass  # all of it can be made again, and is
         remove(path)
-        return TrigramStore(open_database(path, migrations))
+        return TrigramStore(open_database(path, migrations), writes=True)
 
     @staticmethod
     def open_reader(path: Path) -> TrigramStore:
         """Raises `StoreError` when there is none of this version."""
-        store = TrigramStore(open_reader(path))
-        if store._version() != TRIGRAMS_VERSION:
-            store.close()
+        database = open_reader(path)
+        if _version(database) != TRIGRAMS_VERSION:
+            database.close()
             raise StoreError(f"{path} is of another version; the next repair makes it anew")
-        return store
+        return TrigramStore(database, writes=False)
 
     def is_in_place(self) -> bool:
         """Whether the file that is open is still the one at its path."""
@@ -144,7 +156,7 @@ class TrigramStore:
         """Keep the trigrams of blobs, as `trigrams.pack` gives them, to `place` rows that have them."""
         rows = [(blob, data, checksum(blob, data)) for blob, data in texts]
         if rows:
-            with self._db.transaction() as db:
+            with self._renewing(), self._db.transaction() as db:
                 db.executemany("INSERT OR REPLACE INTO text VALUES (?, ?, ?)", rows)
 
     def place(self, rows: Iterable[tuple[int, BlobId | None]]) -> None:
@@ -152,12 +164,13 @@ class TrigramStore:
 
         Rows that are covered already, or whose blob's trigrams are not kept, are left as they are.
         """
-        covered = self.covered()
-        with self._changing() as db:
+        with self._lock, self._changing("placings") as db:
+            covered = self._current_segments(db).covered
             for row, blob in rows:
                 known = blob is None or db.execute("SELECT 1 FROM text WHERE blob = ?", (blob,)).fetchone()
                 if known and row not in covered:
-                    db.execute("INSERT INTO fresh VALUES (?, ?, ?)", (row, blob, checksum(row, blob)))
+                    values = (row, blob, checksum(row, blob))
+                    db.execute("INSERT OR IGNORE INTO fresh VALUES (?, ?, ?)", values)
         while self._fresh_count() >= BULK_ROWS:
             self._fold_fresh()
 
@@ -169,14 +182,13 @@ class TrigramStore:
     def fold(self, interrupt: Callable[[], None] = lambda: None) -> None:
         """Put the fresh rows into a segment, and several segments of like size into one.
 
-        `interrupt` is called now and then; when it raises, what is finished stays. Raises `CorruptStore`
-        where `mend` is needed.
+        `interrupt` is called now and then; when it raises, what is finished stays. After a `mend`.
         """
         while self._fresh_count():
             interrupt()
             self._fold_fresh()
         while segments := self._of_like_size():
-            with self._changing() as db:
+            with self._changing("foldings") as db:
                 trigram_segments.merge(db, segments, interrupt)
         if self._is_slack():
             self._db.rows("VACUUM")
@@ -186,7 +198,7 @@ class TrigramStore:
 
         Not between `put` and `place`: it forgets what was put and not placed.
         """
-        with self._changing() as db:
+        with self._changing("placings", "foldings") as db:
             dead = [row[0] for row in db.execute("SELECT row FROM fresh") if row[0] not in live]
             db.executemany("DELETE FROM fresh WHERE row = ?", [(row,) for row in dead])
             db.execute(f"DELETE FROM text WHERE {_NOT_FRESH}")
@@ -202,7 +214,7 @@ class TrigramStore:
 
         Reads all that is stored. Raises `CorruptStore` when SQLite can't read it.
         """
-        with self._changing() as db:
+        with self._changing("placings", "foldings") as db:
             bad = {*trigram_segments.read(db)[1], *trigram_segments.damaged_postings(db)}
             trigram_segments.delete(db, bad)
             rows = db.execute("SELECT * FROM fresh").fetchall()
@@ -219,56 +231,73 @@ class TrigramStore:
 
     def covered(self) -> Bitmap:
         """The rows of which it is known what they hold."""
-        with self._lock, self._db.reading() as db:
-            return self._state(db).covered
+        with self._lock, self._renewing(), self._db.reading() as db:
+            fresh = Bitmap.of(row[0] for row in db.execute("SELECT row FROM fresh"))
+            return self._current_segments(db).covered.union(fresh)
 
     def candidates(self, need: Need, listing: Bitmap) -> Candidates:
         """The rows of `listing` whose text may fulfil `need`. Raises `StoreError` when none can be read."""
         with self._lock, self._db.reading() as db:
-            state = self._state(db)
-            damage = state.damage
-            found = [np.array([row for row, grams in state.fresh if fulfils(grams, need)], np.uint32)]
-            for segment in state.segments:
+            folded, fresh = self._current_segments(db), self._current_fresh(db)
+            damage = folded.damage or fresh.damage
+            found = [np.array([row for row, grams in fresh.texts if fulfils(grams, need)], np.uint32)]
+            for segment in folded.segments:
                 try:
                     found.append(segment.rows[Search(db, segment, self._blocks).fulfilling(need)])
                 except CorruptStore as error:
                     found.append(segment.rows)  # each of them has to be looked at
                     damage = str(error)
         rows = np.concatenate(found)
-        uncovered = listing.minus(state.covered)
+        uncovered = listing.minus(folded.covered.union(fresh.covered))
         return Candidates(_bitmap(rows[_are_in(rows, listing)]).union(uncovered), len(uncovered), damage)
 
-    def _state(self, db: sqlite3.Connection) -> _State:
-        changes = int(db.execute("SELECT changes FROM state").fetchone()[0])
-        if self._held is None or self._held.changes != changes:
-            self._held = _read_state(db, changes)
-        return self._held
+    def _current_segments(self, db: sqlite3.Connection) -> _Segments:
+        foldings = int(db.execute("SELECT foldings FROM state").fetchone()[0])
+        if self._segments is None or self._segments.foldings != foldings:
+            self._segments = _read_segments(db, foldings)
+        return self._segments
 
-    def _version(self) -> int:
-        row = self._db.row("SELECT version FROM state")
-        return -1 if row is None else int(row[0])
+    def _current_fresh(self, db: sqlite3.Connection) -> _Fresh:
+        placings = int(db.execute("SELECT placings FROM state").fetchone()[0])
+        if self._fresh is None or self._fresh.placings != placings:
+            self._fresh = _read_fresh(db, placings)
+        return self._fresh
 
     def _fresh_count(self) -> int:
-        row = self._db.row("SELECT count(*) FROM fresh")
-        return 0 if row is None else int(row[0])
+        with self._renewing():
+            return _number(self._db, "SELECT count(*) FROM fresh")
 
     def _is_slack(self) -> bool:
         """Whether most of the file holds nothing: what a first build needed only for a while."""
-        free, pages = (self._db.row(f"PRAGMA {name}") for name in ("freelist_count", "page_count"))
-        assert free is not None, "a pragma with a number has a row"
-        assert pages is not None, "a pragma with a number has a row"
-        return int(free[0]) > SLACK_PAGES and 2 * int(free[0]) > int(pages[0])
+        free = _number(self._db, "PRAGMA freelist_count")
+        return free > SLACK_PAGES and 2 * free > _number(self._db, "PRAGMA page_count")
 
     @contextmanager
-    def _changing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction after which nobody goes on with what was held."""
-        with self._db.transaction() as db:
+    def _changing(self, *what: str) -> Iterator[sqlite3.Connection]:
+        """A transaction after which nobody goes on with what was held of that."""
+        with self._renewing(), self._db.transaction() as db:
             yield db
-            db.execute("UPDATE state SET changes = changes + 1")
+            for counter in what:
+                db.execute(f"UPDATE state SET {counter} = {counter} + 1")
+
+    @contextmanager
+    def _renewing(self) -> Iterator[None]:
+        """Where the writer finds the file damaged: make another, and have whoever asked try again."""
+        try:
+            yield
+        except CorruptStore as error:
+            if not self._writes:
+                raise
+            path = self._db.path
+            self._db.close()
+            remove(path)
+            self._db = open_database(path, migrations)
+            self._identity, self._segments, self._fresh = file_identity(path), None, None
+            raise StoreError(f"{error}; it was damaged and is made anew, try again") from error
 
     def _fold_fresh(self) -> None:
         """Make a segment of the first fresh rows. Damaged ones are uncovered then."""
-        with self._changing() as db:
+        with self._changing("placings", "foldings") as db:
             found = db.execute(f"{_FRESH} LIMIT ?", (BULK_ROWS,)).fetchall()
             placed = [(row[0], grams) for row in found if (grams := _grams(row)) is not None]
             if placed:
@@ -280,7 +309,7 @@ class TrigramStore:
 
     def _of_like_size(self) -> list[Segment]:
         """Segments that are to become one: so many of a tier, or one that is dead by half."""
-        with self._db.reading() as db:
+        with self._renewing(), self._db.reading() as db:
             segments, _ = trigram_segments.read(db)
         tiers: dict[int, list[Segment]] = {}
         for segment in segments:
@@ -295,26 +324,41 @@ class TrigramStore:
         return []
 
 
+def _version(database: Connection) -> int:
+    return _number(database, "SELECT version FROM state")
+
+
+def _number(database: Connection, sql: str) -> int:
+    row = database.row(sql)
+    return -1 if row is None else int(row[0])
+
+
 def remove(path: Path) -> None:
     """Remove the files of a store that nobody has open for writing."""
     for suffix in ("-wal", "-shm", ""):  # the log first: it would be taken for a part of the next
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
-def _read_state(db: sqlite3.Connection, changes: int) -> _State:
+def _read_segments(db: sqlite3.Connection, foldings: int) -> _Segments:
     segments, damaged = trigram_segments.read(db)
     damage = f"segment {damaged[0]} of the trigrams is damaged" if damaged else None
-    rows = [segment.rows for segment in segments]
-    fresh: list[tuple[int, Grams]] = []
+    rows = np.concatenate([np.empty(0, np.uint32), *(segment.rows for segment in segments)])
+    return _Segments(foldings, segments, _bitmap(rows), damage)
+
+
+def _read_fresh(db: sqlite3.Connection, placings: int) -> _Fresh:
+    texts: list[tuple[int, Grams]] = []
+    covered: list[int] = []
+    damage: str | None = None
     for row in db.execute(_FRESH):
         grams = _grams(row)
         if grams is None:
             damage = f"row {row[0]} of the trigrams is damaged"
             continue
-        rows.append(np.array([row[0]], np.uint32))
+        covered.append(row[0])
         if row[1] is not None:
-            fresh.append((row[0], grams))
-    return _State(changes, segments, fresh, _bitmap(np.concatenate([np.empty(0, np.uint32), *rows])), damage)
+            texts.append((row[0], grams))
+    return _Fresh(placings, texts, Bitmap.of(covered), damage)
 
 
 def _grams(joined: sqlite3.Row) -> Grams | None:

@@ -18,12 +18,15 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from nibd.stores.types import Skip
+
 Grams: TypeAlias = npt.NDArray[np.uint32]
 """Distinct trigrams in ascending order."""
 
 TRIGRAMS_VERSION = 1
 """To be raised with any change of what `grams_of` gives; what was stored under another is made again."""
 
+_HAVE_TEXT = frozenset({None, Skip.MINIFIED, Skip.PARSE_TIMEOUT, Skip.TOO_DEEP, Skip.PARSER_FAILED})
 _LIKE_S = "ſ".encode()
 _LIKE_K = "\N{KELVIN SIGN}".encode()
 _LINE_END = 0x0A
@@ -48,6 +51,11 @@ Need: TypeAlias = AllOf | AnyOf
 
 ANYTHING = AllOf()
 """Every text fulfils it: such a pattern has to be looked for everywhere."""
+
+
+def has_text(skip: Skip | None) -> bool:
+    """Whether patterns are looked for in a file with this skip: in all that was read and is text."""
+    return skip in _HAVE_TEXT
 
 
 def folded(text: bytes) -> bytes:
