@@ -13,6 +13,7 @@ from made_navigation import MadeTree, add_relations
 from nibd.query import navigation
 from nibd.query.navigation import Answer, External, Page, Place
 from nibd.query.navigation_files import TreeFile
+from nibd.query.navigation_symbols import targets_of_unit
 from nibd.query.navigation_view import CachedRelations, FamilyView
 from nibd.stores.relation_types import Target
 from nibd.stores.relations import RelationStore
@@ -173,7 +174,7 @@ def test_unknown_is_not_nothing(tree: Tree) -> None:
 
 
 def test_references_come_by_path_and_offset_with_what_they_do(tree: Tree) -> None:
-    targets = navigation.targets_of_unit(*unit(tree, "shapes.py", "helper"))
+    targets = targets_of_unit(*unit(tree, "shapes.py", "helper"))
     without = navigation.references(tree[0], targets, include_declaration=False)
     whole = navigation.references(tree[0], targets, include_declaration=True)
 
@@ -191,7 +192,7 @@ def test_references_come_by_path_and_offset_with_what_they_do(tree: Tree) -> Non
 
 
 def test_a_page_of_references_says_how_many_there_are(tree: Tree) -> None:
-    targets = navigation.targets_of_unit(*unit(tree, "shapes.py", "helper"))
+    targets = targets_of_unit(*unit(tree, "shapes.py", "helper"))
     whole = navigation.references(tree[0], targets, include_declaration=True)
     pages = [
         navigation.references(tree[0], targets, include_declaration=True, page=Page(offset, 3))
@@ -210,7 +211,7 @@ def test_what_is_outside_has_references_too(tree: Tree) -> None:
 
 
 def test_callers_are_the_innermost_units_with_their_calls(tree: Tree) -> None:
-    found = navigation.callers(tree[0], navigation.targets_of_unit(*unit(tree, "shapes.py", "helper")))
+    found = navigation.callers(tree[0], targets_of_unit(*unit(tree, "shapes.py", "helper")))
 
     assert [(each.name, each.calls) for each in found.found] == [
         ("Circle.run", (8,)), ("use.inner", (6,)), ("use", (7,)), ("", (10,)),
@@ -219,7 +220,7 @@ def test_callers_are_the_innermost_units_with_their_calls(tree: Tree) -> None:
 
 
 def test_sites_of_the_same_name_that_nothing_is_known_of_are_counted(tree: Tree) -> None:
-    helper = navigation.targets_of_unit(*unit(tree, "shapes.py", "helper"))
+    helper = targets_of_unit(*unit(tree, "shapes.py", "helper"))
     mystery = (Target("", RepoPath(b"gone.py"), "mystery", 0, "mystery", 0),)
 
     assert navigation.callers(tree[0], helper).unknown == 0
@@ -240,12 +241,12 @@ def test_callees_are_what_the_calls_in_a_unit_and_inside_it_refer_to(tree: Tree)
 
 def test_implementations_inherit_also_through_others_and_methods_have_their_namesakes(tree: Tree) -> None:
     view = tree[0]
-    classes = navigation.implementations(view, navigation.targets_of_unit(*unit(tree, "base.py", "Base")))
-    methods = navigation.implementations(view, navigation.targets_of_unit(*unit(tree, "base.py", "Base.run")))
+    classes = navigation.implementations(view, targets_of_unit(*unit(tree, "base.py", "Base")))
+    methods = navigation.implementations(view, targets_of_unit(*unit(tree, "base.py", "Base.run")))
 
     assert places(classes) == ["shapes.py:6:7 class Circle", "shapes.py:11:7 class Disc"]
     assert places(methods) == ["shapes.py:7:9 method Circle.run", "shapes.py:13:9 method Disc.run"]
-    free = navigation.targets_of_unit(*unit(tree, "base.py", "Free"))
+    free = targets_of_unit(*unit(tree, "base.py", "Free"))
     assert navigation.implementations(view, free) == Answer()
 
 

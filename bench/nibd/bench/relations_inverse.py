@@ -35,8 +35,9 @@ from nibd.stores.snapshot import Snapshot
 from nibd.stores.types import FileVersion, Level, RepoPath
 
 DEFINITION_BAR = 0.99
-WINDOW = 8
-"""A reference request is heavy: few at a time."""
+WINDOW = 4
+PATIENCE_S = 120.0
+"""A reference request is heavy: few at a time, and some take long."""
 LISTED = 100
 MOST_CAUSES = 6
 OUTSIDE = (RepoPath(b""), 0)
@@ -133,7 +134,9 @@ class _Opened:
 
     def references(self, count: int) -> Matches:
         chosen = evenly_spread(self._declared(), count)
-        live = self.server.references(map(self._request, chosen), include_declaration=True, window=WINDOW)
+        live = self.server.references(
+            map(self._request, chosen), include_declaration=True, window=WINDOW, timeout_s=PATIENCE_S
+        )
 
         def ask(targets: Sequence[Target]) -> Answer:
             return navigation.references(self.view, targets, include_declaration=True)
@@ -142,7 +145,7 @@ class _Opened:
 
     def implementations(self, count: int) -> Matches:
         chosen = evenly_spread([named for named, level in self._units() if level], count)
-        live = self.server.implementations(map(self._request, chosen), window=WINDOW)
+        live = self.server.implementations(map(self._request, chosen), window=WINDOW, timeout_s=PATIENCE_S)
 
         def ask(targets: Sequence[Target]) -> Answer:
             return navigation.implementations(self.view, targets)

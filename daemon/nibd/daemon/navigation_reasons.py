@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from nibd.query import navigation
 from nibd.query.navigation import Answer, Asked, External, Page, Place
 from nibd.query.navigation_files import TreeFile
+from nibd.query.navigation_symbols import unit_named
 from nibd.query.navigation_view import FamilyView
 from nibd.stores.relation_types import RelationKind, Target
 from nibd.stores.types import Level, RepoPath
@@ -107,7 +108,7 @@ def nothing_of_file(operation: str, view: FamilyView, path: RepoPath) -> str:
 
 
 def _no_implementation(family: str, view: FamilyView, targets: Sequence[Target], what: str) -> str:
-    units = [found for target in targets if (found := _unit_of(view, target))]
+    units = [found for target in targets if (found := unit_named(view, target))]
     callables = [(file, index) for file, index in units if file.text.units[index].level is Level.CALLABLE]
     more = f"; {_OTHER_LANGUAGES[family]}" if family in _OTHER_LANGUAGES else ""
     if any(file.text.units[index].level is Level.SCOPE for file, index in units):
@@ -117,17 +118,6 @@ def _no_implementation(family: str, view: FamilyView, targets: Sequence[Target],
     if all(target.is_external for target in targets):
         return f"nothing in the repository says that it inherits from {what}"
     return f"{what} is nothing that could be inherited from or overridden{more}"
-
-
-def _unit_of(view: FamilyView, target: Target) -> tuple[TreeFile, int] | None:
-    """The unit whose name a target is."""
-    file = None if target.is_external else view.files(target.path)
-    index = file.text.indexes.get((target.qualified, target.ordinal)) if file else None
-    if file is None or index is None:
-        return None
-    at = file.text.symbols.position(target.qualified, target.ordinal, target.name, target.nth)
-    is_unit = at is not None and (not target.name or file.text.is_own_name(index, target.name, at[0]))
-    return (file, index) if is_unit else None
 
 
 def _symbol(located: Answer) -> str:

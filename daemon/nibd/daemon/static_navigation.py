@@ -22,6 +22,7 @@ from nibd.ipc.messages import ErrorCode, Json, RpcError
 from nibd.query import navigation, symbols
 from nibd.query.navigation import ALL, NOTHING, Answer, Asked, Found, Page, Place
 from nibd.query.navigation_files import SourceText, TreeFile, TreeFiles
+from nibd.query.navigation_symbols import targets_of_unit
 from nibd.query.navigation_view import FamilyView
 from nibd.repair.syntax.occurrences import FileSymbols
 from nibd.repair.text import Text, decode
@@ -233,7 +234,7 @@ class Navigation:
         if self.question.operation == "callees":
             answer, reason = self._callees(view, opened)
             return Navigated(answer, family, reason=reason)
-        targets = [t for file, index in opened for t in navigation.targets_of_unit(file, index)]
+        targets = [t for file, index in opened for t in targets_of_unit(file, index)]
         answer, reason = self._about(family, view, targets)
         return Navigated(answer, family, reason=reason)
 

@@ -7,13 +7,10 @@ definition       where the symbols stand
 references       the sites that refer to them, by kind
 callers          the units that hold a call of them, each with the lines of its calls
 callees          what the calls in a unit refer to
-implementations  the units that inherit from them, directly or not; of a method, the methods of its name there
+implementations  the units that inherit from them, directly or not; of a method, those of its name in them;
+                 of a type of Rust, its `impl` blocks
 imports          the files and packages that a file's imports refer to
 importers        the files whose imports refer to a file
-
-What is declared in several places is one symbol, where the definition of one declaration is another: a
-prototype and its function, a declaration that repeats another. `references`, `callers` and `implementations`
-are of all of them.
 
 `references` and `callers` find sites without opening their texts: `page` of them is then shown.
 What the relations do not know (`None` for targets) is counted as *unknown* and never taken for nothing; a
@@ -24,12 +21,18 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from nibd.query.navigation_files import SourceText, TreeFile
+from nibd.query.navigation_symbols import (
+    Sited,
+    implementing,
+    referring,
+    used_as,
+    whole,
+)
 from nibd.query.navigation_view import FamilyView, FileRecords
-from nibd.stores.relation_records import RelationRecord
 from nibd.stores.relation_types import Relation, RelationKind, Target
 from nibd.stores.types import BlobId, Level, RepoPath
 
@@ -37,14 +40,8 @@ _ASIDE = re.compile(rb"\s*(//|/\*|\*|#|@)")
 """How a line of comment, or a decorator, begins."""
 _CALLS = (RelationKind.CALL,)
 _IMPORTS = (RelationKind.IMPORT,)
-_INHERITS = (RelationKind.INHERIT,)
-_DECLARES = (RelationKind.DEFINITION,)
 END = sys.maxsize
 """Behind every text."""
-MAX_INHERITED = 10_000
-"""Units that `implementations` follows at most."""
-MAX_DECLARED = 1_000
-"""Declarations of one symbol that are looked for at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,18 +128,6 @@ class Page:
 ALL = Page()
 
 
-@dataclass(frozen=True, slots=True)
-class _Sited:
-    """A relation with the file that its site is in."""
-
-    record: RelationRecord
-    relation: Relation
-
-    @property
-    def key(self) -> tuple[bytes, int]:
-        return (self.record.path, self.relation.site.start_byte)
-
-
 def asked_at(view: FamilyView, file: TreeFile, byte: int) -> Asked:
     """What stands at an offset, or ends there: a cursor behind a word means the word.
 
@@ -167,13 +152,6 @@ def _asked_without_site(file: TreeFile, byte: int) -> Asked:
             target = Target("", file.path, qualified, ordinal, name, nth)
             return Asked(file, byte, name, None, (target,))
     return Asked(file, byte, "", None, ())
-
-
-def targets_of_unit(file: TreeFile, index: int) -> tuple[Target, ...]:
-    """All targets that mean a unit: its own name in its header, and the unit as a whole."""
-    key = file.text.keys[index]
-    named = [Target("", file.path, *key, word, nth) for word, nth, _ in file.text.own_names(index)]
-    return (*named, Target("", file.path, *key, "", 0))
 
 
 def unit_place(view: FileRecords | None, file: TreeFile, index: int) -> Place:
@@ -224,10 +202,10 @@ def references(
     view: FamilyView, targets: Collection[Target], *, include_declaration: bool, page: Page = ALL
 ) -> Answer:
     """Sites that refer to any of `targets`. What is declared is left out unless it is asked for."""
-    targets = _whole(view, targets)
+    targets = used_as(view, targets)
     sited = {
         each.key: each
-        for each in _referring(view, targets)
+        for each in referring(view, targets)
         if include_declaration or each.relation.site.kind is not RelationKind.DEFINITION
     }
     places = _declared(view, targets) if include_declaration else {}
@@ -243,9 +221,9 @@ def references(
 
 def callers(view: FamilyView, targets: Collection[Target], page: Page = ALL) -> Answer:
     """The innermost units that call any of `targets`; a file for calls outside any other unit."""
-    targets = _whole(view, targets)
-    units: dict[tuple[RepoPath, int], list[_Sited]] = {}
-    calls = _referring(view, targets, _CALLS)
+    targets = used_as(view, targets)
+    units: dict[tuple[RepoPath, int], list[Sited]] = {}
+    calls = referring(view, targets, _CALLS)
     for each in sorted(calls, key=lambda each: each.key):
         units.setdefault((each.record.path, each.relation.site.unit), []).append(each)
     found: list[Found] = []
@@ -273,8 +251,8 @@ def callees(view: FamilyView, file: TreeFile, index: int) -> Answer:
 def implementations(view: FamilyView, targets: Iterable[Target]) -> Answer:
     """Units that inherit from what `targets` name; of a callable in a scope, its namesakes in those."""
     found: dict[tuple[bytes, int, int], Place] = {}
-    for target in _whole(view, targets):
-        for file, index in _implementing(view, target):
+    for target in whole(view, targets):
+        for file, index in implementing(view, target):
             place = unit_place(view, file, index)
             found[place.key] = place
     return Answer(tuple(found[key] for key in sorted(found)), len(found))
@@ -305,51 +283,6 @@ def importers(view: FamilyView, path: RepoPath) -> Answer:
 # How
 
 
-def _whole(view: FamilyView, targets: Iterable[Target]) -> tuple[Target, ...]:
-    """`targets` with the other declarations of the same symbols, as their definitions tell, either way."""
-    found = dict.fromkeys(targets)
-    waiting = list(found)
-    while waiting and len(found) < MAX_DECLARED:
-        target = waiting.pop()
-        same = [*_defined_by(view, target), *_declaring(view, target)]
-        waiting += [each for each in same if each not in found]
-        found.update(dict.fromkeys(same))
-    return tuple(found)
-
-
-def _defined_by(view: FamilyView, target: Target) -> tuple[Target, ...]:
-    """What the declaration that a target is has for its definition."""
-    file = None if target.is_external or not target.name else view.files(target.path)
-    if file is None:
-        return ()
-    record = view.record(target.path)
-    at = file.text.symbols.position(target.qualified, target.ordinal, target.name, target.nth)
-    relation = record.relation_at(at[0]) if record and at else None
-    if relation is None or relation.site.kind is not RelationKind.DEFINITION:
-        return ()
-    return relation.targets or ()
-
-
-def _declaring(view: FamilyView, target: Target) -> list[Target]:
-    """The declarations that have a target for their definition."""
-    found = []
-    for each in _referring(view, [target], _DECLARES) if target.name else ():
-        file = view.files(each.record.path)
-        if file:
-            found.append(Target("", file.path, *file.text.symbols.at(each.relation.site.start_byte)))
-    return found
-
-
-def _referring(
-    view: FamilyView, targets: Collection[Target], kinds: Collection[RelationKind] = tuple(RelationKind)
-) -> list[_Sited]:
-    return [
-        _Sited(record, relation)
-        for record in view.mentioning(targets)
-        for relation in record.referring(*targets, kinds=kinds)
-    ]
-
-
 def _unknown(view: FamilyView, targets: Collection[Target]) -> int:
     """How many sites that are called like one of `targets` nothing is known of."""
     names = {target.name for target in targets if target.name}
@@ -361,39 +294,6 @@ def _unknown(view: FamilyView, targets: Collection[Target]) -> int:
         if record.unknown
         for relation in record.file().relations
     )
-
-
-def _implementing(view: FamilyView, target: Target) -> Iterable[tuple[TreeFile, int]]:
-    file = None if target.is_external else view.files(target.path)
-    index = file.text.indexes.get((target.qualified, target.ordinal)) if file else None
-    if file is None or index is None:
-        return _heirs(view, [target]) if target.is_external else []
-    unit = file.text.units[index]
-    if unit.level is Level.SCOPE:
-        return _heirs(view, [target])
-    if unit.level is Level.FILE or unit.parent is None:
-        return []
-    scope = targets_of_unit(file, unit.parent)
-    return [
-        (heir, at)
-        for heir, parent in _heirs(view, scope)
-        for at, other in enumerate(heir.text.units)
-        if other.parent == parent and other.level is Level.CALLABLE and other.name == unit.name
-    ]
-
-
-def _heirs(view: FamilyView, targets: Sequence[Target]) -> list[tuple[TreeFile, int]]:
-    """The units with a site that inherits from `targets`, and those that inherit from them in turn."""
-    found: dict[tuple[RepoPath, int], TreeFile] = {}
-    waiting = [tuple(targets)]
-    while waiting and len(found) < MAX_INHERITED:
-        for each in _referring(view, waiting.pop(), _INHERITS):
-            path, index = each.record.path, each.relation.site.unit
-            file = None if (path, index) in found else view.files(path)
-            if file:
-                found[path, index] = file
-                waiting.append(targets_of_unit(file, index))
-    return [(file, index) for (_, index), file in found.items()]
 
 
 def _is_in(relation: Relation, path: RepoPath) -> bool:
@@ -458,12 +358,12 @@ def site_place(file: TreeFile, byte: int, kind: RelationKind, name: str) -> Plac
     return _line(file, byte, kind.value, name)
 
 
-def _site_place(view: FamilyView, sited: _Sited) -> Place | None:
+def _site_place(view: FamilyView, sited: Sited) -> Place | None:
     file, site = view.files(sited.record.path), sited.relation.site
     return _line(file, site.start_byte, site.kind.value, site.name) if file else None
 
 
-def _lines(text: SourceText, sited: Iterable[_Sited]) -> tuple[int, ...]:
+def _lines(text: SourceText, sited: Iterable[Sited]) -> tuple[int, ...]:
     return tuple(sorted({text.line_of(each.relation.site.start_byte) for each in sited}))
 
 

@@ -23,6 +23,8 @@ from nibd.stores.relation_types import Target
 from nibd.stores.types import RepoPath
 
 _WORD = re.compile(rb"\w+")
+_DOTTED = re.compile(rb"(?:[\w$\x80-\xff]+\.)+(?=[\w$\x80-\xff]+\Z)")
+"""What stands before the name in the range of an attribute: `self.size`, `this.size`, `exports.run`."""
 _MAX_EXTERNAL_BYTES = 4 * 1024 * 1024
 _CACHE_BYTES = 32 * 1024 * 1024
 _MAX_KNOWN = 200_000
@@ -76,7 +78,7 @@ class Externals:
             self._read.put(location.uri, held, 4 * len(content) + 1_000)
         content, positions = held
         at = positions.to_byte(location.start_line, location.start_character, encoding)
-        found = _WORD.match(content, at)
+        found = _WORD.match(content, at + _before_name(location, content, positions, encoding))
         return found.group().decode("utf-8", "replace") if found else ""
 
 
@@ -93,7 +95,7 @@ class Resolver:
     """Targets that were left out for that."""
     unanswered: str | None = None
     """Why a site got no answer, the last time that one got none."""
-    _known: dict[tuple[RepoPath, int, int, bool], Target] = field(default_factory=dict)
+    _known: dict[Location, Target] = field(default_factory=dict)
     _refused: dict[str, bool] = field(default_factory=dict)
     """By the URI of a file outside the private tree."""
 
@@ -130,10 +132,9 @@ class Resolver:
     def _target(self, location: Location) -> Target:
         if location.path is None:
             return self.externals.target(location, self.server.encoding)
-        key = (location.path, location.start_line, location.start_character, _is_module(location))
-        if key not in self._known:
-            self._known[key] = self._made(location.path, location)
-        return self._known[key]
+        if location not in self._known:
+            self._known[location] = self._made(location.path, location)
+        return self._known[location]
 
     def _made(self, path: RepoPath, location: Location) -> Target:
         file = self.files(path)
@@ -141,9 +142,21 @@ class Resolver:
             return self.externals.target(location, self.server.encoding)
         if _is_module(location):
             return Target("", path, "", 0, "", 0)
-        at = file.positions.to_byte(location.start_line, location.start_character, self.server.encoding)
+        encoding = self.server.encoding
+        at = file.positions.to_byte(location.start_line, location.start_character, encoding)
         at += file.content[at : at + 1] in _QUOTES  # a package's name may be that of its path
+        at += _before_name(location, file.content, file.positions, encoding)
         return Target("", path, *file.symbols.at(at))
+
+
+def _before_name(location: Location, content: bytes, positions: Positions, encoding: str) -> int:
+    """How much of a location's text stands before the name, where it is all of `self.size`."""
+    if location.start_line != location.end_line:
+        return 0
+    at = positions.to_byte(location.start_line, location.start_character, encoding)
+    end = positions.to_byte(location.end_line, location.end_character, encoding)
+    before = _DOTTED.match(content[at:end])
+    return before.end() if before else 0
 
 
 def _is_module(location: Location) -> bool:

@@ -1,0 +1,172 @@
+"""What one symbol is: all its declarations, what implements it, and the sites that refer to it.
+
+What is declared in several places is one symbol, where the definition of one declaration is another: a
+prototype and its function, a declaration that repeats another, a parameter that a server knows to be what a
+function gives. Servers say so by the definition that they have for the name of a declaration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from nibd.query.navigation_files import TreeFile
+from nibd.query.navigation_view import FamilyView, FileRecords
+from nibd.stores.relation_records import RelationRecord
+from nibd.stores.relation_types import Relation, RelationKind, Target
+from nibd.stores.types import Level, RepoPath
+
+_INHERITS = (RelationKind.INHERIT,)
+_DECLARES = (RelationKind.DEFINITION,)
+_TYPES = (RelationKind.TYPE,)
+IMPL, TRAIT = "impl", "trait"
+"""Kinds of units of Rust."""
+MAX_INHERITED = 10_000
+"""Units that `implementations` follows at most."""
+MAX_DECLARED = 1_000
+"""Declarations of one symbol that are looked for at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sited:
+    """A relation with the file that its site is in."""
+
+    record: RelationRecord
+    relation: Relation
+
+    @property
+    def key(self) -> tuple[bytes, int]:
+        return (self.record.path, self.relation.site.start_byte)
+
+
+def targets_of_unit(file: TreeFile, index: int) -> tuple[Target, ...]:
+    """All targets that mean a unit: its own name in its header, and the unit as a whole."""
+    key = file.text.keys[index]
+    named = [Target("", file.path, *key, word, nth) for word, nth, _ in file.text.own_names(index)]
+    return (*named, Target("", file.path, *key, "", 0))
+
+
+def whole(view: FamilyView, targets: Iterable[Target]) -> tuple[Target, ...]:
+    """`targets` with the other declarations of the same symbols, as their definitions tell, either way."""
+    found = dict.fromkeys(targets)
+    waiting = list(found)
+    while waiting and len(found) < MAX_DECLARED:
+        target = waiting.pop()
+        same = [*_defined_by(view, target), *_declaring(view, target)]
+        waiting += [each for each in same if each not in found]
+        found.update(dict.fromkeys(same))
+    return tuple(found)
+
+
+def used_as(view: FamilyView, targets: Iterable[Target]) -> tuple[Target, ...]:
+    """The whole of `targets`, and for a method of a trait of Rust those that implement it: who uses one of
+    these uses it."""
+    found = dict.fromkeys(whole(view, targets))
+    for target in list(found):
+        at = unit_named(view, target)
+        if at and _parent_kind(*at) == TRAIT:
+            for file, index in implementing(view, target):
+                found.update(dict.fromkeys(targets_of_unit(file, index)))
+    return tuple(found)
+
+
+def _parent_kind(file: TreeFile, index: int) -> str:
+    return file.text.units[file.text.units[index].parent or 0].kind
+
+
+def unit_named(view: FileRecords, target: Target) -> tuple[TreeFile, int] | None:
+    """The unit that a target means, by its own name or as a whole; `None` for what is no unit."""
+    file = None if target.is_external else view.files(target.path)
+    index = file.text.indexes.get((target.qualified, target.ordinal)) if file else None
+    if file is None or index is None:
+        return None
+    at = file.text.symbols.position(target.qualified, target.ordinal, target.name, target.nth)
+    is_unit = at is not None and (not target.name or file.text.is_own_name(index, target.name, at[0]))
+    return (file, index) if is_unit else None
+
+
+def _defined_by(view: FamilyView, target: Target) -> tuple[Target, ...]:
+    """What the declaration that a target is has for its definition."""
+    file = None if target.is_external or not target.name else view.files(target.path)
+    if file is None:
+        return ()
+    record = view.record(target.path)
+    at = file.text.symbols.position(target.qualified, target.ordinal, target.name, target.nth)
+    relation = record.relation_at(at[0]) if record and at else None
+    if relation is None or relation.site.kind is not RelationKind.DEFINITION:
+        return ()
+    return relation.targets or ()
+
+
+def _declaring(view: FamilyView, target: Target) -> list[Target]:
+    """The declarations that have a target for their definition."""
+    found = []
+    for each in referring(view, [target], _DECLARES) if target.name else ():
+        file = view.files(each.record.path)
+        if file:
+            found.append(Target("", file.path, *file.text.symbols.at(each.relation.site.start_byte)))
+    return found
+
+
+def referring(
+    view: FamilyView, targets: Collection[Target], kinds: Collection[RelationKind] = tuple(RelationKind)
+) -> list[Sited]:
+    return [
+        Sited(record, relation)
+        for record in view.mentioning(targets)
+        for relation in record.referring(*targets, kinds=kinds)
+    ]
+
+
+def implementing(view: FamilyView, target: Target) -> Iterable[tuple[TreeFile, int]]:
+    at = unit_named(view, target)
+    if at is None:
+        return _heirs(view, [target]) if target.is_external else []
+    file, index = at
+    unit = file.text.units[index]
+    if unit.level is Level.SCOPE:
+        return [*_heirs(view, [target]), *_impls(view, target)]
+    if unit.level is Level.FILE or unit.parent is None:
+        return []
+    scope = targets_of_unit(file, unit.parent)
+    if _parent_kind(file, index) == IMPL:
+        scope = _inherited(view, file, unit.parent)
+    return [
+        (heir, at)
+        for heir, parent in _heirs(view, scope)
+        for at, other in enumerate(heir.text.units)
+        if other.parent == parent and other.level is Level.CALLABLE and other.name == unit.name
+    ]
+
+
+def _heirs(view: FamilyView, targets: Sequence[Target]) -> list[tuple[TreeFile, int]]:
+    """The units with a site that inherits from `targets`, and those that inherit from them in turn."""
+    found: dict[tuple[RepoPath, int], TreeFile] = {}
+    waiting = [tuple(targets)]
+    while waiting and len(found) < MAX_INHERITED:
+        for each in referring(view, waiting.pop(), _INHERITS):
+            path, index = each.record.path, each.relation.site.unit
+            file = None if (path, index) in found else view.files(path)
+            if file:
+                found[path, index] = file
+                waiting.append(targets_of_unit(file, index))
+    return [(file, index) for (_, index), file in found.items()]
+
+
+def _impls(view: FamilyView, target: Target) -> list[tuple[TreeFile, int]]:
+    """The `impl` blocks of a type of Rust, which name it in their header."""
+    found = {}
+    for each in referring(view, [target], _TYPES):
+        path, index, byte = each.record.path, each.relation.site.unit, each.relation.site.start_byte
+        file = view.files(path)
+        if file and file.text.units[index].kind == IMPL and file.text.is_own_name(index, target.name, byte):
+            found[path, index] = (file, index)
+    return list(found.values())
+
+
+def _inherited(view: FamilyView, file: TreeFile, index: int) -> tuple[Target, ...]:
+    """What a unit itself says that it inherits from or implements."""
+    record, unit = view.record(file.path), file.text.units[index]
+    relations = record.within(unit.start_byte, unit.end_byte, _INHERITS) if record else ()
+    own = (relation.targets or () for relation in relations if relation.site.unit == index)
+    return tuple(target for targets in own for target in targets)
