@@ -316,17 +316,16 @@ class Navigator:
             home=Path(job.home),
         )
         cache = folder.root / "servers"
-        tree = PrivateTree.open(folder.root / "tree", source)
         self._identity = folder.identity()
         self._catalog = Catalog.open_reader(folder.catalog)
         facts = FactStore.open_reader(folder.facts, EXTRACTOR)
+        structure = StructureStore.open_reader(folder.structure)
+        relations = RelationStore.open(folder.relations)
+        memory = VerificationStore.open(folder.verifications)
+        tree = PrivateTree.open(folder.root / "tree", source)  # last: what fails before it leaves no lock
+        workspace = Workspace(tree, cache, search, Options(cache), self.holding)
         self._relating = Relating(
-            source,
-            StructureStore.open_reader(folder.structure),
-            RelationStore.open(folder.relations),
-            SourceFiles(source, facts),
-            Workspace(tree, cache, search, Options(cache), self.holding),
-            VerificationStore.open(folder.verifications),
+            source, structure, relations, SourceFiles(source, facts), workspace, memory
         )
         self._verifying = Verifying(self._relating)
         files = LiveFiles(

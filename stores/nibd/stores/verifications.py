@@ -190,11 +190,11 @@ class VerificationStore:
     # Accounts
 
     def begin(self, family: str, tree: TreeId) -> None:
-        """The relations of `tree` were repaired, and are about to be verified."""
+        """The relations of `tree` were repaired, and are about to be verified; until then it counts once."""
         with self._db.transaction() as db:
             db.execute(_ACCOUNT, (family,))
             sql = """UPDATE account SET transitions = transitions + 1, since_audit = since_audit + 1,
-                tree = ?, found = 0 WHERE family = ?"""
+                tree = ?1, found = 0 WHERE family = ?2 AND tree <> ?1"""
             db.execute(sql, (tree, family))
 
     def differed(self, family: str, tree: TreeId, sites: int) -> None:
