@@ -23,6 +23,7 @@ from nibd.repair.progress import Progress, Reporter
 from nibd.repair.relations.asking import Asking
 from nibd.repair.relations.change import FileChange, compare
 from nibd.repair.relations.families import FAMILIES
+from nibd.repair.relations.includes import narrowed, reached_between
 from nibd.repair.relations.parts import NOTHING, Part, Parts, Totals
 from nibd.repair.relations.plan import Plan, Planner, kept_relations
 from nibd.repair.relations.resolve import Question, Resolver, Targets
@@ -141,6 +142,10 @@ class RelationRepair:
         changes = self._changes(gone, come)
         before = {path: file for path, (_, file) in old.items()}
         plan = Planner(self.store, base.records, changes, before, base.totals.unknown == 0).plan()
+        if self.family == "c" and base.records:
+            plan = narrowed(
+                plan, changes, reached_between(self.structure, base.side.listing, target.listing)
+            )
         asking = Asking(lambda: self.resolver(target))
         if base.records:
             made = self._repaired(self._batches(plan, changes, old, ()), asking, plan)

@@ -1,0 +1,95 @@
+"""What a change of a C or C++ file reaches, and the clangd that is asked about each file alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from language_servers import Project
+from nibd.repair.relations.includes import reached
+from nibd.repair.servers import Unknown, by_file
+from nibd.stores.types import RepoPath
+
+INCLUDES = {
+    "src/app.c": ['"lib.h"', "<stdio.h>"],
+    "src/lib.c": ['"lib.h"'],
+    "src/other.c": ["<string.h>"],
+    "include/lib.h": ['"types.h"'],
+    "include/types.h": [],
+    "tests/deep/test.c": ['"../../include/lib.h"'],
+    "src/generated.c": ["CONFIG_FILE"],
+}
+
+
+def reach(*changed: str, opaque: tuple[str, ...] = ()) -> set[str]:
+    """Left out is what includes by a macro, which everything reaches."""
+    includes = {RepoPath(path.encode()): modules for path, modules in INCLUDES.items()}
+    found = reached(
+        {RepoPath(each.encode()) for each in changed}, includes, [RepoPath(each.encode()) for each in opaque]
+    )
+    return {path.decode() for path in found} - {"src/generated.c"}
+
+
+def test_a_source_that_nobody_includes_reaches_itself() -> None:
+    assert reach("src/app.c") == {"src/app.c"}
+
+
+def test_a_header_reaches_who_includes_it_by_any_way() -> None:
+    users = {"include/lib.h", "src/app.c", "src/lib.c", "tests/deep/test.c"}
+    assert reach("include/types.h") == {"include/types.h", *users}
+
+
+def test_a_header_of_the_system_that_the_tree_has_too_may_be_meant() -> None:
+    assert reach("compat/string.h") == {"compat/string.h", "src/other.c"}
+
+
+def test_an_include_that_is_a_macro_may_mean_each_file() -> None:
+    includes = {RepoPath(b"a.c"): ["CONFIG_FILE"], RepoPath(b"b.h"): ['"a.c"'], RepoPath(b"c.c"): ['"d.h"']}
+    assert reached([RepoPath(b"new.h")], includes) == {b"new.h", b"a.c", b"b.h"}
+
+
+def test_what_includes_a_list_of_unknown_content_is_always_reached() -> None:
+    includes = {RepoPath(b"a.c"): ['"opcodes.def"'], RepoPath(b"b.c"): ['"b.h"']}
+    assert RepoPath(b"a.c") in reached([RepoPath(b"x.h")], includes, [RepoPath(b"lib/opcodes.def")])
+    assert RepoPath(b"b.c") not in reached([RepoPath(b"x.h")], includes, [RepoPath(b"lib/opcodes.def")])
+
+
+def test_an_answer_does_not_depend_on_what_was_asked_before(tmp_path: Path) -> None:
+    files = {
+        "lib.h": "int greet(int n);\n",
+        "lib.c": '#include "lib.h"\nint greet(int n) { return n; }\n',
+        "app.c": '#include "lib.h"\nint use(void) { return greet(1); }\n',
+    }
+    with Project(tmp_path, "c", files) as project:
+        alone = project.ask("app.c", "greet")
+        assert project.ask("lib.c", "greet") == {("lib.h", 0, "greet")}
+        assert project.ask("app.c", "greet") == alone == {("lib.h", 0, "greet")}
+
+
+def test_a_file_that_takes_too_much_is_unknown_and_takes_no_other_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_file, "FILE_MEMORY_BYTES", 512 << 20)
+    steps = range(28)
+    templates = [
+        f"template <int N> struct T{i} {{ T{i + 1}<N * 2> a; T{i + 1}<N * 2 + 1> b; }};\n" for i in steps
+    ]
+    files = {
+        "endless.cpp": "".join(["template <int N> struct T28 {};\n", *templates[::-1], "T0<1> root;\n"]),
+        "app.cpp": "int greet(int n) { return n; }\nint use() { return greet(1); }\n",
+    }
+    with Project(tmp_path, "c", files) as project:
+        places = [project.place("app.cpp", "greet", 1), project.place("endless.cpp", "root")]
+        app, endless = project.server.definitions(places)
+        assert project.read(app) == {("app.cpp", 0, "greet")}
+        assert isinstance(endless, Unknown)
+        assert any("endless.cpp" in limit for limit in project.server.limits)
+        started = project.server.requests["initialize"]
+        assert project.server.definitions(places[1:]) == [endless]  # it is not tried again
+        assert project.server.requests["initialize"] == started
+
+        project.write("endless.cpp", "int root;\n")
+        project.tell(modified="endless.cpp")
+        assert project.ask("endless.cpp", "root") == {("endless.cpp", 0, "root")}
+        assert project.server.limits == project.server.limits[:1]
