@@ -157,15 +157,18 @@ class _Opened:
         asked: Sequence[_Named],
         live: Sequence[Locations],
         ask: Callable[[Sequence[Target]], Answer],
-        left_out: Callable[[_Named], set[Key]] = lambda _: set(),
+        left_out: Callable[[_Named], set[Key]] | None = None,
     ) -> Matches:
+        """`left_out`: what is not compared; of definitions that is nothing."""
         result = Matches()
+        itself = left_out is not None
         for named, answer in zip(asked, live, strict=True):
-            targets = navigation.asked_at(self.view, named.file, named.byte).targets or ()
+            targets = navigation.asked_at(self.view, named.file, named.byte, itself=itself).targets or ()
             if isinstance(answer, Unknown):
                 result.unanswered[answer.reason] += 1
             else:
-                self._count(result, named, ask(targets).found, answer, left_out(named))
+                out = left_out(named) if left_out else set()
+                self._count(result, named, ask(targets).found, answer, out)
         return result
 
     # What is asked about

@@ -83,7 +83,9 @@ class Agreeing:
     def _static(self, view: FamilyView, sampled: Sampled) -> Lines:
         file = view.files(sampled.file.path)
         assert file is not None, "a site of it was sampled"
-        targets = navigation.asked_at(view, file, sampled.site.start_byte).targets or ()
+        itself = sampled.operation in (REFERENCES, IMPLEMENTATIONS)
+        asked = navigation.asked_at(view, file, sampled.site.start_byte, itself=itself)
+        targets = asked.targets or ()
         if sampled.operation == REFERENCES:
             return _lines(navigation.references(view, targets, include_declaration=False).found)
         if sampled.operation == IMPLEMENTATIONS:

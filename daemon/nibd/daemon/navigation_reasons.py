@@ -19,7 +19,7 @@ from nibd.stores.types import Level, RepoPath
 
 _CALLS = (RelationKind.CALL,)
 _NO_SITES = Page(0, 0)
-_OTHER_LANGUAGES = {"go": "in Go no type names the interfaces that it implements"}
+_OTHER_LANGUAGES = {"go": "no type of Go names the interfaces that it implements; a live answer tells them"}
 """By family, what of implementations its source does not say."""
 
 

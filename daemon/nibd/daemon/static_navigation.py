@@ -170,7 +170,8 @@ class Navigation:
         return self._on_line(family, view, file, byte)
 
     def _about_place(self, family: str, view: FamilyView, file: TreeFile, byte: int) -> Navigated:
-        asked = navigation.asked_at(view, file, byte)
+        itself = self.question.operation != "definition"
+        asked = navigation.asked_at(view, file, byte, itself=itself)
         if self.question.operation == "callees":
             answer, reason = self._callees(view, self._units_of(asked))
             return Navigated(answer, family, asked, reason=reason)

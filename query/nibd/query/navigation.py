@@ -128,11 +128,11 @@ class Page:
 ALL = Page()
 
 
-def asked_at(view: FamilyView, file: TreeFile, byte: int) -> Asked:
+def asked_at(view: FamilyView, file: TreeFile, byte: int, *, itself: bool = False) -> Asked:
     """What stands at an offset, or ends there: a cursor behind a word means the word.
 
-    Where the server has nothing to say there is nothing, also of a name that is declared there: it stands in
-    code that the server does not read.
+    Where the server has nothing to say there is nothing, also of a name that is declared there: it mostly
+    stands in code that the server does not read. With `itself` it means itself if some site refers to it.
     """
     record = view.record(file.path)
     relation = record.relation_at(byte) if record else None
@@ -140,7 +140,11 @@ def asked_at(view: FamilyView, file: TreeFile, byte: int) -> Asked:
         relation = record.relation_at(byte - 1)
     if relation is None:
         return _asked_without_site(file, byte)
-    return Asked(file, relation.site.start_byte, relation.site.name, relation, relation.targets)
+    start, targets = relation.site.start_byte, relation.targets
+    if itself and targets == () and relation.site.kind is RelationKind.DEFINITION:
+        own = (Target("", file.path, *file.text.symbols.at(start)),)
+        targets = own if referring(view, own) else ()
+    return Asked(file, start, relation.site.name, relation, targets)
 
 
 def _asked_without_site(file: TreeFile, byte: int) -> Asked:
