@@ -4,7 +4,7 @@ A *spot* is an offset into the text of a file of the tree. What is asked about i
 that ends there; where syntax knows of none, the spot itself. Answers are in the terms that relations are
 stored in, so that live and static answers name a place alike:
 
-definition       the targets of each spot; what is declared at a spot where the server has nothing to say
+definition       the targets of each spot
 implementations  the targets that implement what stands at the spots, without that itself
 references       the sites that refer to what stands at the spots, declarations among them, by path and offset
 calls            of a range of a file: each call in it with its targets
@@ -146,14 +146,12 @@ class Live:
     def _definition(self, server: LanguageServer, scope: Scope, spots: Sequence[Spot]) -> list[Defined]:
         asked = [self._asked(scope, spot) for spot in spots]
         answers = server.definitions(
-            [_request(server, file, subject.start) for file, subject in asked], timeout_s=scope.patience_s
+            [_request(server, file, subject.start) for file, subject in asked],
+            timeout_s=scope.patience_s,
+            urgent=True,
         )
-        found = []
-        for (file, subject), targets in zip(asked, self._named(server, scope, answers), strict=True):
-            itself = Target("", file.path, *file.symbols.at(subject.start))
-            declared = subject.kind is RelationKind.DEFINITION and not targets
-            found.append(Defined(subject, (itself,) if declared else targets))
-        return found
+        named = self._named(server, scope, answers)
+        return [Defined(subject, targets) for (_, subject), targets in zip(asked, named, strict=True)]
 
     def implementations(
         self, scope: Scope, spots: Sequence[Spot]
@@ -162,9 +160,10 @@ class Live:
             _require(server, IMPLEMENTATIONS, "implementations")
             asked = [self._asked(scope, spot) for spot in spots]
             requests = [_request(server, file, subject.start) for file, subject in asked]
-            answers = server.implementations(requests, timeout_s=scope.patience_s)
+            answers = server.implementations(requests, timeout_s=scope.patience_s, urgent=True)
             targets = {each for found in self._named(server, scope, answers) for each in found}
             itself = {each for found in self._definition(server, scope, spots) for each in found.targets}
+            itself |= {Target("", file.path, *file.symbols.at(subject.start)) for file, subject in asked}
         return [subject for _, subject in asked], tuple(sorted(targets - itself))
 
     def references(self, scope: Scope, spots: Sequence[Spot]) -> tuple[list[Subject], list[LiveSite]]:
@@ -173,7 +172,7 @@ class Live:
             _require(server, REFERENCES, "references")
             asked = [self._asked(scope, spot) for spot in spots]
             requests = [_request(server, file, subject.start) for file, subject in asked]
-            answers = server.references(requests, timeout_s=scope.patience_s)
+            answers = server.references(requests, timeout_s=scope.patience_s, urgent=True)
             places = {
                 (each.path, each.start_line, each.start_character)
                 for answer in answers
@@ -191,7 +190,7 @@ class Live:
         ]
         with self._holding.asking(scope.family, scope.tree) as server:
             requests = [_request(server, file, site.start_byte) for site in sites]
-            answers = server.definitions(requests, timeout_s=scope.patience_s)
+            answers = server.definitions(requests, timeout_s=scope.patience_s, urgent=True)
             resolver = self._resolver(server, scope)
             with self._naming:
                 return [

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import os
 import resource
+import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -42,7 +43,10 @@ _SAID_FAILED = 3
 
 
 class ByFileServer(LanguageServer):
-    """See the module. One thread calls; the files' processes belong to threads of its own."""
+    """See the module. One thread calls, but for questions; the files' processes belong to threads of its own.
+
+    No question waits for another's window, so none is urgent; those that need the index take turns.
+    """
 
     @classmethod
     def start(cls, driver: Driver, installed: Installed, root: Path, options: Options) -> Self:
@@ -60,6 +64,7 @@ class ByFileServer(LanguageServer):
         self._failed: dict[RepoPath, Unknown] = {}
         self._sent: Counter[str] = Counter()
         self._is_indexed = False
+        self._indexing = threading.Lock()
 
     @property
     def requests(self) -> Mapping[str, int]:
@@ -88,7 +93,12 @@ class ByFileServer(LanguageServer):
         return Settled(0.0, 0)
 
     def definitions(
-        self, requests: Iterable[Request], *, window: int = WINDOW, timeout_s: float = FILE_PATIENCE_S
+        self,
+        requests: Iterable[Request],
+        *,
+        window: int = WINDOW,
+        timeout_s: float = FILE_PATIENCE_S,
+        urgent: bool = False,
     ) -> list[Locations]:
         asked = list(requests)
         by_file: dict[RepoPath, list[int]] = defaultdict(list)
@@ -107,11 +117,17 @@ class ByFileServer(LanguageServer):
         return answers if self.is_alive else super().definitions(asked)  # which say how it ended
 
     def implementations(
-        self, requests: Iterable[Request], *, window: int = WINDOW, timeout_s: float = PATIENCE_S
+        self,
+        requests: Iterable[Request],
+        *,
+        window: int = WINDOW,
+        timeout_s: float = PATIENCE_S,
+        urgent: bool = False,
     ) -> list[Locations]:
         asked = list(requests)
-        missing = self._index(asked)
-        return [missing] * len(asked) if missing else super().implementations(asked, window=window)
+        with self._indexing:
+            missing = self._index(asked)
+            return [missing] * len(asked) if missing else super().implementations(asked, window=window)
 
     def references(
         self,
@@ -120,14 +136,16 @@ class ByFileServer(LanguageServer):
         include_declaration: bool = True,
         window: int = WINDOW,
         timeout_s: float = PATIENCE_S,
+        urgent: bool = False,
     ) -> list[Locations]:
         asked = list(requests)
-        missing = self._index(asked)
-        if missing:
-            return [missing] * len(asked)
-        return super().references(
-            asked, include_declaration=include_declaration, window=window, timeout_s=timeout_s
-        )
+        with self._indexing:
+            missing = self._index(asked)
+            if missing:
+                return [missing] * len(asked)
+            return super().references(
+                asked, include_declaration=include_declaration, window=window, timeout_s=timeout_s
+            )
 
     def _ask_file(
         self, path: RepoPath, requests: Sequence[Request], window: int, timeout_s: float

@@ -222,15 +222,28 @@ class LanguageServer:
         return Settled(time.monotonic() - begun, rounds)
 
     def definitions(
-        self, requests: Iterable[Request], *, window: int = WINDOW, timeout_s: float = PATIENCE_S
+        self,
+        requests: Iterable[Request],
+        *,
+        window: int = WINDOW,
+        timeout_s: float = PATIENCE_S,
+        urgent: bool = False,
     ) -> list[Locations]:
-        """What each place refers to, in the order of `requests`; `()`: the server knows of nothing."""
-        return self._places(_DEFINITION, requests, window, timeout_s)
+        """What each place refers to, in the order of `requests`; `()`: the server knows of nothing.
+
+        `urgent`: before what others ask, as far as that can be had.
+        """
+        return self._places(_DEFINITION, requests, window, timeout_s, urgent=urgent)
 
     def implementations(
-        self, requests: Iterable[Request], *, window: int = WINDOW, timeout_s: float = PATIENCE_S
+        self,
+        requests: Iterable[Request],
+        *,
+        window: int = WINDOW,
+        timeout_s: float = PATIENCE_S,
+        urgent: bool = False,
     ) -> list[Locations]:
-        return self._places("textDocument/implementation", requests, window, timeout_s)
+        return self._places("textDocument/implementation", requests, window, timeout_s, urgent=urgent)
 
     def references(
         self,
@@ -239,9 +252,10 @@ class LanguageServer:
         include_declaration: bool = True,
         window: int = WINDOW,
         timeout_s: float = PATIENCE_S,
+        urgent: bool = False,
     ) -> list[Locations]:
         context = {"context": {"includeDeclaration": include_declaration}}
-        return self._places("textDocument/references", requests, window, timeout_s, context)
+        return self._places("textDocument/references", requests, window, timeout_s, context, urgent)
 
     def close(self) -> None:
         """Ask it to end, then end it and all that it started."""
@@ -295,18 +309,28 @@ class LanguageServer:
             self._connection.wait_for_news(min(early if early > 0 else 0.5, deadline - now, 0.5))
 
     def _places(
-        self, method: str, requests: Iterable[Request], window: int, timeout_s: float, more: Json = None
+        self,
+        method: str,
+        requests: Iterable[Request],
+        window: int,
+        timeout_s: float,
+        more: Json = None,
+        urgent: bool = False,
     ) -> list[Locations]:
         extra = more or {}
         asked = list(requests)
         params = (self._params(request) | extra for request in asked)
-        answers = self._connection.ask_many(method, params, window=window, timeout_s=timeout_s)
+        answers = self._connection.ask_many(
+            method, params, window=window, timeout_s=timeout_s, urgent=urgent
+        )
         for _ in range(_RETRIES):
             again = [n for n, answer in enumerate(answers) if _is_transient(answer)]
             if not again:
                 break
             params = (self._params(asked[n]) | extra for n in again)
-            retried = self._connection.ask_many(method, params, window=window, timeout_s=timeout_s)
+            retried = self._connection.ask_many(
+                method, params, window=window, timeout_s=timeout_s, urgent=urgent
+            )
             for n, answer in zip(again, retried, strict=True):
                 answers[n] = answer
         return [self._uris.locations(self._judged(answer)) for answer in answers]

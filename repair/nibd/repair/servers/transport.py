@@ -9,7 +9,9 @@ end gives `Unknown` with the reason. *Patience* (`timeout_s`) is the longest sil
 questions are open, not the time that a batch may take; after it the open ones are cancelled, those not yet
 sent are not asked, and both are unknown. An answer that comes later is dropped.
 
-Any thread may ask; batches of several threads share the connection.
+Any thread may ask; batches of several threads share the connection. A server takes requests in the order that
+they come, so a single question would wait for a whole window of a large batch: while *urgent* ones are open,
+and a moment longer since they come in rows, other batches keep to a small window.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ from nibd.repair.servers.outbox import Outbox
 from nibd.repair.servers.process import ServerProcess
 
 WINDOW = 64
+SMALL_WINDOW = 4
+URGENT_FOR_S = 0.5
 PATIENCE_S = 30.0
 Answer = Json | Unknown
 """A result value, or Unknown."""
@@ -56,6 +60,7 @@ class Connection:
         self._reader = JsonRpcStreamReader(_Frames(process.stdout))
         self._ids = itertools.count(1)
         self._waiting: dict[int, tuple[_Batch, int]] = {}
+        self._urgent_until = 0.0
         self._changed = threading.Condition()
         self._dead: Unknown | None = None
         self._thread = threading.Thread(target=self._read, name=f"server-{process.pid}", daemon=True)
@@ -85,14 +90,16 @@ class Connection:
         *,
         window: int = WINDOW,
         timeout_s: float = PATIENCE_S,
+        urgent: bool = False,
     ) -> list[Answer]:
         """Ask for each of `params_list`, at most `window` at a time; answers in the same order."""
         batch = _Batch()
         source = iter(params_list)
         more = True
         while more and self._dead is None:
-            more = self._send_some(batch, method, source, window)
-            if not self._wait(batch, window // 2 if more else 0, timeout_s):
+            at_once = self._at_once(window, urgent)
+            more = self._send_some(batch, method, source, at_once)
+            if not self._wait(batch, at_once // 2 if more else 0, timeout_s):
                 self._give_up(batch, timeout_s)
                 break
         unasked = self._dead or Unknown("not asked, since the server had stopped answering")
@@ -110,6 +117,14 @@ class Connection:
         self._thread.join(_JOIN_S)
         if not self._thread.is_alive():
             self._process.release()
+
+    def _at_once(self, window: int, urgent: bool) -> int:
+        """How many requests of a batch may be open now."""
+        now = time.monotonic()
+        if urgent:
+            self._urgent_until = now + URGENT_FOR_S
+            return window
+        return window if now > self._urgent_until else min(window, SMALL_WINDOW)
 
     def _send_some(self, batch: _Batch, method: str, source: Iterator[Json], window: int) -> bool:
         """Fill the window; tell whether `source` has more."""
