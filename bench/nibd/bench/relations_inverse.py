@@ -22,6 +22,7 @@ from nibd.bench.relations_follow import How
 from nibd.bench.relations_world import Published, Side, published, side
 from nibd.bench.report import Report
 from nibd.query import navigation
+from nibd.query.defined_elsewhere import itself_at
 from nibd.query.navigation import Answer, Found, Place
 from nibd.query.navigation_files import SourceText, TreeFile, TreeFiles
 from nibd.query.navigation_view import CachedRelations, FamilyView
@@ -129,8 +130,11 @@ class _Opened:
 
     def definitions(self, count: int) -> Matches:
         chosen = evenly_spread(self._sites(), count)
-        live = self.server.definitions(map(self._request, chosen))
-        return self._compared(chosen, live, lambda targets: navigation.definition(self.view, targets))
+        live = self.server.live_definitions(map(self._request, chosen))
+        return self._compared(chosen, live, self._definition)
+
+    def _definition(self, named: _Named, targets: Sequence[Target]) -> Answer:
+        return navigation.definition(self.view, targets, itself_at(named.file, named.byte))
 
     def references(self, count: int) -> Matches:
         chosen = evenly_spread(self._declared(), count)
@@ -138,7 +142,7 @@ class _Opened:
             map(self._request, chosen), include_declaration=True, window=WINDOW, timeout_s=PATIENCE_S
         )
 
-        def ask(targets: Sequence[Target]) -> Answer:
+        def ask(_: _Named, targets: Sequence[Target]) -> Answer:
             return navigation.references(self.view, targets, include_declaration=True)
 
         return self._compared(chosen, live, ask, lambda _: {OUTSIDE})
@@ -147,7 +151,7 @@ class _Opened:
         chosen = evenly_spread([named for named, level in self._units() if level], count)
         live = self.server.implementations(map(self._request, chosen), window=WINDOW, timeout_s=PATIENCE_S)
 
-        def ask(targets: Sequence[Target]) -> Answer:
+        def ask(_: _Named, targets: Sequence[Target]) -> Answer:
             return navigation.implementations(self.view, targets)
 
         return self._compared(chosen, live, ask, _itself)
@@ -156,7 +160,7 @@ class _Opened:
         self,
         asked: Sequence[_Named],
         live: Sequence[Locations],
-        ask: Callable[[Sequence[Target]], Answer],
+        ask: Callable[[_Named, Sequence[Target]], Answer],
         left_out: Callable[[_Named], set[Key]] | None = None,
     ) -> Matches:
         """`left_out`: what is not compared; of definitions that is nothing."""
@@ -168,7 +172,7 @@ class _Opened:
                 result.unanswered[answer.reason] += 1
             else:
                 out = left_out(named) if left_out else set()
-                self._count(result, named, ask(targets).found, answer, out)
+                self._count(result, named, ask(named, targets).found, answer, out)
         return result
 
     # What is asked about

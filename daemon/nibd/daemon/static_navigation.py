@@ -20,6 +20,7 @@ from nibd.daemon.reading import Reading
 from nibd.daemon.registry import Checkout
 from nibd.ipc.messages import ErrorCode, Json, RpcError
 from nibd.query import navigation, symbols
+from nibd.query.defined_elsewhere import itself_at
 from nibd.query.navigation import ALL, NOTHING, Answer, Asked, Found, Page, Place
 from nibd.query.navigation_files import SourceText, TreeFile, TreeFiles
 from nibd.query.navigation_symbols import targets_of_unit
@@ -176,7 +177,8 @@ class Navigation:
             answer, reason = self._callees(view, self._units_of(asked))
             return Navigated(answer, family, asked, reason=reason)
         if asked.targets:
-            answer, reason = self._about(family, view, asked.targets)
+            at = itself_at(file, asked.byte)
+            answer, reason = self._about(family, view, asked.targets, at)
             return Navigated(answer, family, asked, reason=reason)
         limits = self.reading.snapshot.relations[family].reason
         nowhere = reasons.leads_nowhere(asked, limits) if asked.name else reasons.no_identifier(file, byte)
@@ -253,13 +255,13 @@ class Navigation:
     # What is asked for
 
     def _about(
-        self, family: str, view: FamilyView, targets: Sequence[Target]
+        self, family: str, view: FamilyView, targets: Sequence[Target], at: Target | None = None
     ) -> tuple[Answer, str | None]:
         """The page of the answer, and why there is none."""
         question = self.question
         match question.operation:
             case "definition":
-                answer = _cut(navigation.definition(view, targets), question.page)
+                answer = _cut(navigation.definition(view, targets, at), question.page)
             case "references":
                 answer = navigation.references(
                     view, targets, include_declaration=question.include_declaration, page=question.page

@@ -24,6 +24,7 @@ import sys
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
+from nibd.query.defined_elsewhere import defined
 from nibd.query.navigation_files import SourceText, TreeFile
 from nibd.query.navigation_symbols import (
     Sited,
@@ -198,8 +199,10 @@ def symbols_within(view: FamilyView, file: TreeFile, start: int, end: int) -> li
 # The operations
 
 
-def definition(view: FileRecords, targets: Iterable[Target]) -> Answer:
-    return located(view, dict.fromkeys(targets, ()))
+def definition(view: FileRecords, targets: Iterable[Target], at: Target | None = None) -> Answer:
+    """Where `targets` are defined; `at` is what stands at the place that is asked about."""
+    found = defined(view, targets, at) if isinstance(view, FamilyView) else targets
+    return located(view, dict.fromkeys(found, ()))
 
 
 def references(
@@ -247,7 +250,7 @@ def callees(view: FamilyView, file: TreeFile, index: int) -> Answer:
     for relation in record.within(unit.start_byte, unit.end_byte, _CALLS) if record else ():
         unknown += relation.targets is None
         line = file.text.line_of(relation.site.start_byte)
-        for target in relation.targets or ():
+        for target in defined(view, relation.targets or ()):
             calls[target] = tuple(sorted({*calls.get(target, ()), line}))
     return replace(located(view, calls), unknown=unknown)
 

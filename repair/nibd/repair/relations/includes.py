@@ -24,7 +24,7 @@ from nibd.stores.relation_types import Target
 from nibd.stores.structure import StructureStore
 from nibd.stores.types import RepoPath
 
-_QUOTES = "<>\""
+_QUOTES = '<>"'
 Includes = Mapping[RepoPath, Iterable[str]]
 """What each file includes, as written there."""
 

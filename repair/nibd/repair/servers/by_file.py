@@ -116,6 +116,15 @@ class ByFileServer(LanguageServer):
         self._say_limits()
         return answers if self.is_alive else super().definitions(asked)  # which say how it ended
 
+    def live_definitions(
+        self, requests: Iterable[Request], *, window: int = WINDOW, timeout_s: float = PATIENCE_S
+    ) -> list[Locations]:
+        asked = list(requests)
+        missing = self._index(asked)
+        if missing:
+            return [missing] * len(asked)
+        return super().definitions(asked, window=window, timeout_s=timeout_s)
+
     def implementations(
         self,
         requests: Iterable[Request],

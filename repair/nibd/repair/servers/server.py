@@ -235,6 +235,12 @@ class LanguageServer:
         """
         return self._places(_DEFINITION, requests, window, timeout_s, urgent=urgent)
 
+    def live_definitions(
+        self, requests: Iterable[Request], *, window: int = WINDOW, timeout_s: float = PATIENCE_S
+    ) -> list[Locations]:
+        """As `definitions`, by whatever the server knows of other files too."""
+        return self.definitions(requests, window=window, timeout_s=timeout_s)
+
     def implementations(
         self,
         requests: Iterable[Request],
