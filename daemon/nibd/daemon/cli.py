@@ -21,6 +21,7 @@ COMMANDS = {
     "status": "what each view rests on and what is at work",
     "wait": "until HEAD is published",
     "search": "source units that match a query",
+    "grep": "lines that match a regular expression",
     "symbols": "where a name is defined",
     "outline": "the units of a file",
     "def": "where what stands at a place is defined",

@@ -99,6 +99,8 @@ class Running:
     job: Job
     unwanted: asyncio.Event = field(default_factory=asyncio.Event)
     progress: JsonObject | None = None
+    relations: JsonObject = field(default_factory=dict)
+    """What of relations it publishes."""
     since: float = field(default_factory=time.monotonic)
 
 
@@ -246,6 +248,13 @@ class Coordinator:
         self.navigation.lose(repository, str(error), discard=not isinstance(error, MissingResolution))
         self.related(state.checkout)
 
+    def cover(self, state: CheckoutState, reason: str | None) -> None:
+        """Have the trigrams that are damaged (with the reason) or lacking made; searches do without."""
+        if reason:
+            self._log.error("trigrams_damaged", repository=state.checkout.repository, reason=reason)
+        if state.published:
+            self._want(self._job(state, Kind.FOLD, state.published.commit))
+
     def damaged(self, state: CheckoutState, view: View, reason: str) -> None:
         """A reader found a view that is not as it was written: build it again from nothing."""
         self._log.error("view_damaged", view=view.value, repository=state.checkout.repository, reason=reason)
@@ -384,14 +393,18 @@ class Coordinator:
             if job.kind is Kind.COLLECT:
                 result = await self._collect(self.lanes[lane], job)
             else:
+                parameters = self._parameters(job)
+                running.relations = parameters["relations"]
                 result = await self.lanes[lane].call(
-                    job.kind.value, self._parameters(job), reported, running.unwanted
+                    job.kind.value, parameters, reported, running.unwanted
                 )
         except (RpcError, ChildDied, OSError) as error:  # OSError: no child could be started
             self._ended(lane, job)
             self._failed(job, state, error, log)
         else:
             self._ended(lane, job)
+            if job.checkout:
+                self.navigation.taken(job.checkout, running.relations)
             log.info("job_done", **{key: value for key, value in result.items() if key != "commit"})
             self.statistics.job_done(job.kind.value, time.monotonic() - running.since, result)
             await self._succeeded(job, state, result)

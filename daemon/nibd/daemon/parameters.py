@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
-from nibd.stores.types import CommitId, Level
+from nibd.stores.types import CommitId, Level, RepoPath
 
 MAX_QUERY_CHARACTERS = 200_000
 MAX_PATH_CHARACTERS = 4096
@@ -35,6 +36,30 @@ class Parameters:
         if not isinstance(value, str) or not value.strip() or len(value) > MAX_QUERY_CHARACTERS:
             raise _refused(name, value, f"text of 1 to {MAX_QUERY_CHARACTERS} characters")
         return value
+
+    def pattern(self, name: str) -> str:
+        """As `text`, and it may be of blanks alone."""
+        value = self._left.pop(name, None)
+        if not isinstance(value, str) or not 0 < len(value) <= MAX_QUERY_CHARACTERS:
+            raise _refused(name, value, f"text of 1 to {MAX_QUERY_CHARACTERS} characters")
+        return value
+
+    def repository_path(self, name: str) -> RepoPath:
+        """A path from the top of a repository; the empty one by default."""
+        value = self._left.pop(name, "")
+        if not isinstance(value, str) or value.startswith("/") or len(value) > MAX_PATH_CHARACTERS:
+            raise _refused(name, value, f"a path from the top, of at most {MAX_PATH_CHARACTERS} characters")
+        return RepoPath(os.fsencode(value))
+
+    def texts(self, name: str, most: int) -> list[str]:
+        """A list of texts, none of them empty; by default there are none."""
+        value = self._left.pop(name, None)
+        if value is None:
+            return []
+        of_texts = isinstance(value, list) and all(isinstance(each, str) and each for each in value)
+        if not isinstance(value, list) or not of_texts or len(value) > most:
+            raise _refused(name, value, f"a list of at most {most} texts, none empty")
+        return [str(each) for each in value]
 
     def choice(self, name: str, allowed: Sequence[str], default: str | None) -> str | None:
         value = self._left.pop(name, None)

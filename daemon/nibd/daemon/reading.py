@@ -25,6 +25,9 @@ from nibd.stores.lexical import LexicalGeneration
 from nibd.stores.repository import RelationsReader, RepositoryFolder
 from nibd.stores.snapshot import Publication, Snapshot
 from nibd.stores.structure import ListingId, StructureStore
+from nibd.stores.trigram_reader import TrigramReader
+from nibd.stores.trigram_store import Candidates
+from nibd.stores.trigrams import Need
 from nibd.stores.types import View
 
 OPEN_GENERATIONS = 4
@@ -43,6 +46,7 @@ class OpenStores:
         self.catalog = Catalog.open_reader(folder.catalog)
         self.facts = FactStore.open_reader(folder.facts, EXTRACTOR)
         self.structure = StructureStore.open_reader(folder.structure)
+        self.trigrams = TrigramReader(folder.trigrams)
         self._relations = RelationsReader(folder)
         self._cached_relations: CachedRelations | None = None
         self._folder = folder
@@ -126,6 +130,7 @@ class OpenStores:
             self.catalog.close()
             self.facts.close()
             self.structure.close()
+            self.trigrams.close()
             self._relations.close()
             self._matrices.clear()  # another thread may still search one: it goes with its last user
             self._generations.clear()
@@ -162,6 +167,10 @@ class Reading:
     @property
     def relations(self) -> CachedRelations | None:
         return self._stores.relations()
+
+    def candidates(self, need: Need) -> Candidates:
+        """The rows of the tree's files in which a pattern of that need may match."""
+        return self._stores.trigrams.candidates(need, self.listing)
 
     @property
     def dense(self) -> tuple[DenseStore, Bitmap]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import importlib.metadata
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from nibd.daemon import answers, wire
+from nibd.daemon import answers, grepping, wire
 from nibd.daemon.coordinator import CheckoutState, Coordinator
 from nibd.daemon.indexer import DAMAGED
 from nibd.daemon.navigating import Host, Navigating
@@ -33,10 +34,12 @@ from nibd.ipc.messages import PROTOCOL_VERSION, ErrorCode, Json, JsonObject, Rpc
 from nibd.query.hits import Hit
 from nibd.repair.git import GitError, discover, open_source
 from nibd.stores.errors import CorruptStore, CorruptStructure, StoreError
-from nibd.stores.snapshot import Publication
-from nibd.stores.types import Assurance, CommitId, RepoPath, Skip, State, View
+from nibd.stores.snapshot import Generation, Publication
+from nibd.stores.trigram_store import Candidates
+from nibd.stores.types import Assurance, CheckoutId, CommitId, RepoPath, Skip, State, View
 
 QUERY_THREADS = 4
+GREP_THREADS = 2
 PLANS = {
     "lexical": frozenset({View.LEXICAL}),
     "dense": frozenset({View.DENSE}),
@@ -59,6 +62,8 @@ class Service:
         self._stop = stop
         self._started_at = time.time()
         self._threads = ThreadPoolExecutor(QUERY_THREADS, "nibd-query")
+        self._grep_threads = ThreadPoolExecutor(GREP_THREADS, "nibd-grep")
+        self._covering: dict[CheckoutId, Generation] = {}
         self._blobs = answers.Blobs()
         host = Host(self._state, self._in_query, self._damage, self._not_served)
         self._navigating = Navigating(coordinator, self._blobs, host)
@@ -75,6 +80,7 @@ class Service:
             "search": self.search,
             "symbols": self.symbols,
             "outline": self.outline,
+            "grep": self.grep,
             "navigate": self._navigating.navigate,
             "verify": Method(self.verify, None),
             "doctor": self.doctor,
@@ -83,6 +89,7 @@ class Service:
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
+        self._grep_threads.shutdown(wait=False, cancel_futures=True)
 
     async def hello(self, params: JsonObject, context: RequestContext) -> Json:
         Parameters(params).done()
@@ -210,6 +217,29 @@ class Service:
 
         return await self._answer(state, NEEDS_STRUCTURE, commit, find)
 
+    async def grep(self, params: JsonObject, context: RequestContext) -> Json:
+        given = Parameters(params)
+        state = self._state(given.path("path"))
+        request = grepping.Request.take(given)
+        commit = given.commit("at")
+        given.done()
+        cancelled = threading.Event()
+        context.on_cancel(cancelled.set)
+        loop = asyncio.get_running_loop()
+        own: JsonObject = {}
+
+        def find(reading: Reading) -> list[Json]:
+            def cover(candidates: Candidates) -> None:
+                loop.call_soon_threadsafe(self._cover, state, reading.snapshot.generation, candidates.damage)
+
+            grep = grepping.Grep(request, state.checkout, self._blobs, cancelled, cover)
+            own.update(grep.answer(reading))
+            hits: list[Json] = own["hits"]
+            return hits
+
+        answer = await self._answer(state, NEEDS_STRUCTURE, commit, find, threads=self._grep_threads)
+        return answer | own
+
     async def verify(self, params: JsonObject, context: RequestContext) -> Json:
         given = Parameters(params)
         state = self._state(given.path("path"))
@@ -267,14 +297,15 @@ class Service:
         find: Callable[[Reading], list[Json]],
         wanted: frozenset[View] | None = None,
         reason: str | None = None,
-    ) -> Json:
+        threads: ThreadPoolExecutor | None = None,
+    ) -> JsonObject:
         """Answer from the newest snapshot that serves `needed`; say so too of what was `wanted`."""
         def answer() -> tuple[Publication, list[Json]] | None:
             with self._reading(state, needed, commit) as reading:
                 return (reading.publication, find(reading)) if reading else None
 
         try:
-            found = await self._in_query(answer)
+            found = await asyncio.get_running_loop().run_in_executor(threads or self._threads, answer)
         except StoreError as error:
             raise self._damage(state, needed, error) from error
         # HEAD is looked at afterwards: it may have moved meanwhile, and then the answer lags.
@@ -293,6 +324,12 @@ class Service:
             "head": {"commit": now.head.commit},
             "hits": hits,
         }
+
+    def _cover(self, state: CheckoutState, generation: Generation, damage: str | None) -> None:
+        """Once a snapshot where trigrams are but lacking: they may not be to be had."""
+        if damage or self._covering.get(state.checkout.id) != generation:
+            self._covering[state.checkout.id] = generation
+            self._coordinator.cover(state, damage)
 
     async def _view_used(
         self, state: CheckoutState, now: Standing, publication: Publication, view: View, used: bool

@@ -189,6 +189,14 @@ class StructureStore:
         else:
             yield from self.files(listing)
 
+    def in_path_order(self, rows: Bitmap, start: bytes = b"") -> Iterator[tuple[FileRow, FileVersion]]:
+        """The files of these rows in the order of their paths, from `start` on; read as they are taken."""
+        sql = f"SELECT {_FILE} FROM file WHERE (path, id) > (?, ?) ORDER BY path, id LIMIT 500"
+        after: tuple[bytes, int] = (start, 0)
+        while batch := self._db.rows(sql, after):
+            yield from ((FileRow(row["id"]), self._file(row)) for row in batch if row["id"] in rows)
+            after = (batch[-1]["path"], batch[-1]["id"])
+
     def skipped(self, listing: Bitmap, skip: Skip) -> Iterator[tuple[FileRow, FileVersion]]:
         """The tree's files that were skipped for this reason."""
         rows = self._db.rows(f"SELECT {_FILE} FROM file WHERE skip = '{skip.value}'")

@@ -1,0 +1,199 @@
+"""The method `grep`: a pattern looked for in the files of one pinned snapshot.
+
+Trigrams say in which files a pattern may match (`nibd.stores.trigram_store`), filters narrow these, and their
+texts are read from Git's objects and searched in the order of paths. Blocking, in threads of its own, so that
+no search waits behind it; it ends when the page is full, when time is up, or when nobody waits any more.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from nibd.daemon.answers import Blobs
+from nibd.daemon.parameters import Parameters
+from nibd.daemon.path_globs import GlobError, PathGlobs
+from nibd.daemon.reading import Reading
+from nibd.daemon.registry import Checkout
+from nibd.daemon.wire import path_fields
+from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
+from nibd.query.grep import Asked, Found, Mode, OutOfTimeError, Page, Text, search
+from nibd.query.matching import Shown, normalized
+from nibd.query.pattern import PatternError, compile_pattern
+from nibd.query.test_files import is_test
+from nibd.repair.languages import CODE_LANGUAGES, MARKDOWN, TEXT, language_of
+from nibd.repair.text import decode
+from nibd.stores.bitmap import Bitmap
+from nibd.stores.trigram_store import Candidates
+from nibd.stores.trigrams import has_text
+from nibd.stores.types import FileVersion, RepoPath, Skip
+
+MAX_HITS = 10_000
+MAX_CONTEXT = 20
+MAX_OFFSET = 10_000_000
+MAX_GLOBS = 100
+TIME_S = 3.0
+MAX_TIME_S = 25.0
+"""Less than the socket's own limit for a request, after which there would be no answer at all."""
+SORTED_ROWS = 1_000
+"""Of more candidates only as many are read as are searched."""
+LANGUAGES = (*CODE_LANGUAGES, MARKDOWN, TEXT)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a client asked for. `start` is the path from which on files are searched."""
+
+    asked: Asked
+    globs: PathGlobs
+    language: str | None
+    tests: str | None
+    start: RepoPath
+    time_s: float
+
+    @staticmethod
+    def take(given: Parameters) -> Request:
+        """Raises `RpcError`; for a pattern that can't be used, its data has the `position`."""
+        text = given.pattern("pattern")
+        flags = {name: given.flag(name, False) for name in ("ignore_case", "word", "literal")}
+        mode = Mode(given.choice("mode", [mode.value for mode in Mode], None) or Mode.LINES)
+        k = given.integer("k", 100, 1, MAX_HITS)
+        offset = given.integer("offset", 0, 0, MAX_OFFSET)
+        context = given.integer("context", 0, 0, MAX_CONTEXT)
+        try:
+            asked = Asked(compile_pattern(text, **flags), mode, k, offset, context)
+            globs = PathGlobs.parse(given.texts("paths", MAX_GLOBS))
+        except PatternError as error:
+            data: Json = {"position": error.position}
+            raise RpcError(ErrorCode.INVALID_PARAMS, f"pattern: {error}", data) from error
+        except GlobError as error:
+            raise RpcError(ErrorCode.INVALID_PARAMS, f"paths: {error}") from error
+        language = given.choice("language", LANGUAGES, None)
+        tests = given.choice("tests", ["only", "without"], None)
+        start = given.repository_path("from")
+        time_s = min(given.number("time_s", TIME_S), MAX_TIME_S)
+        return Request(asked, globs, language, tests, start, time_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Grep:
+    """One request at work. `cancelled` is set when nobody waits for the answer any more."""
+
+    request: Request
+    checkout: Checkout
+    blobs: Blobs
+    cancelled: threading.Event
+    damaged: Callable[[Candidates], None]
+    """Told of candidates some of which are there since trigrams are damaged or lacking."""
+
+    def answer(self, reading: Reading) -> JsonObject:
+        """The fields of the answer that are grep's own."""
+        started = time.monotonic()
+        ends = started + self.request.time_s
+
+        def pause() -> None:
+            if time.monotonic() > ends or self.cancelled.is_set():
+                raise OutOfTimeError
+
+        candidates = reading.candidates(self.request.asked.pattern.need)
+        if candidates.damage or candidates.uncovered:
+            self.damaged(candidates)
+        files = self._files(reading, candidates.rows)
+        page = search(self.request.asked, files, self._passes, self._text, pause)
+        edited = _Edited(self.blobs, self.checkout)
+        return {
+            "hits": [_hit(found, edited) for found in page.found],
+            "next_offset": page.next_offset,
+            "partial": _partial(page),
+            "searched": page.searched,
+            "candidates": len(candidates.rows),
+            "unfiltered": candidates.uncovered,
+            "not_searched": _not_searched(reading, page),
+            "milliseconds": round((time.monotonic() - started) * 1000, 1),
+        }
+
+    def _files(self, reading: Reading, rows: Bitmap) -> Iterable[FileVersion]:
+        """The candidates in the order of paths."""
+        start = self.request.start
+        if len(rows) > SORTED_ROWS:
+            return (file for _, file in reading.structure.in_path_order(rows, start))
+        found = [file for _, file in reading.structure.files(rows) if file.path >= start]
+        return sorted(found, key=lambda file: file.path)
+
+    def _passes(self, file: FileVersion) -> bool:
+        asked = self.request
+        if not has_text(file.skip) or not asked.globs.accept(file.path):
+            return False
+        if asked.tests is not None and is_test(file.path) is not (asked.tests == "only"):
+            return False
+        return asked.language is None or self._language(file) == asked.language
+
+    def _language(self, file: FileVersion) -> str:
+        """A file without units is searched all the same, and its row names no language."""
+        return file.language or language_of(file.path, self.blobs.read(self.checkout, file.blob) or b"")
+
+    def _text(self, file: FileVersion) -> Text:
+        data = self.blobs.read(self.checkout, file.blob)
+        if data is None:
+            return Skip.MISSING_OBJECT.value
+        text = decode(data)
+        return text.value if isinstance(text, Skip) else normalized(text.content)
+
+
+class _Edited:
+    """Whether the work tree has something else than was searched, looked at once a file."""
+
+    def __init__(self, blobs: Blobs, checkout: Checkout) -> None:
+        self._blobs = blobs
+        self._checkout = checkout
+        self._known: dict[RepoPath, bool | None] = {}
+
+    def __call__(self, file: FileVersion) -> bool | None:
+        if file.path not in self._known:
+            self._known[file.path] = self._blobs.is_edited(self._checkout, file.path, file.blob)
+        return self._known[file.path]
+
+
+def _hit(found: Found, edited: _Edited) -> JsonObject:
+    file = found.file
+    hit = path_fields(file.path) | {
+        "blob": file.blob,
+        "language": file.language,
+        "edited": edited(file),
+    }
+    if found.count is not None:
+        hit["count"] = found.count
+    if found.shown is not None:
+        hit |= {
+            "line": found.line,
+            "column": found.column,
+            "end_column": found.end_column,
+            "text": found.shown.text,
+            "cut": found.shown.is_cut,
+            "before": _texts(found.before),
+            "after": _texts(found.after),
+        }
+    return hit
+
+
+def _texts(lines: tuple[Shown, ...]) -> list[Json]:
+    return [line.text for line in lines]
+
+
+def _partial(page: Page) -> Json:
+    """`None` when all was searched, or the page is full."""
+    if page.stopped_at is None:
+        return None
+    return path_fields(page.stopped_at) | {"reason": "out_of_time", "from": os.fsdecode(page.stopped_at)}
+
+
+def _not_searched(reading: Reading, page: Page) -> JsonObject:
+    """Files by reason: those of the whole tree without a text to be searched, and what could not be read."""
+    skipped = reading.snapshot.skipped.items()
+    counts = {reason: count for reason, count in skipped if not has_text(Skip(reason))}
+    for reason, count in page.unread.items():
+        counts[reason] = counts.get(reason, 0) + count
+    return dict(sorted(counts.items()))
