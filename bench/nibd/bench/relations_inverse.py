@@ -130,7 +130,7 @@ class _Opened:
 
     def definitions(self, count: int) -> Matches:
         chosen = evenly_spread(self._sites(), count)
-        live = self.server.live_definitions(map(self._request, chosen))
+        live = self.server.live_definitions(map(self._request, chosen), timeout_s=PATIENCE_S)
         return self._compared(chosen, live, self._definition)
 
     def _definition(self, named: _Named, targets: Sequence[Target]) -> Answer:

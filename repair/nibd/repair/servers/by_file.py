@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 import resource
 import threading
+import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +38,6 @@ FILE_PATIENCE_S = 60.0
 """How long a file's process may be silent: it says nothing while it parses."""
 FILE_MEMORY_BYTES = 6 << 30
 """Of addresses, of which a process uses about half."""
-INDEX_PATIENCE_S = 300.0
 JOBS = max(1, min(4, os.cpu_count() or 1))
 _SAID_FAILED = 3
 
@@ -64,6 +64,7 @@ class ByFileServer(LanguageServer):
         self._failed: dict[RepoPath, Unknown] = {}
         self._sent: Counter[str] = Counter()
         self._is_indexed = False
+        self._indexing = threading.Lock()
         self._indexing = threading.Lock()
 
     @property
@@ -120,7 +121,7 @@ class ByFileServer(LanguageServer):
         self, requests: Iterable[Request], *, window: int = WINDOW, timeout_s: float = PATIENCE_S
     ) -> list[Locations]:
         asked = list(requests)
-        missing = self._index(asked)
+        missing = self._index(asked, timeout_s)
         if missing:
             return [missing] * len(asked)
         return super().definitions(asked, window=window, timeout_s=timeout_s)
@@ -135,8 +136,12 @@ class ByFileServer(LanguageServer):
     ) -> list[Locations]:
         asked = list(requests)
         with self._indexing:
-            missing = self._index(asked)
-            return [missing] * len(asked) if missing else super().implementations(asked, window=window)
+            missing = self._index(asked, timeout_s)
+            return (
+                [missing] * len(asked)
+                if missing
+                else super().implementations(asked, window=window, timeout_s=timeout_s)
+            )
 
     def references(
         self,
@@ -149,7 +154,7 @@ class ByFileServer(LanguageServer):
     ) -> list[Locations]:
         asked = list(requests)
         with self._indexing:
-            missing = self._index(asked)
+            missing = self._index(asked, timeout_s)
             if missing:
                 return [missing] * len(asked)
             return super().references(
@@ -172,23 +177,29 @@ class ByFileServer(LanguageServer):
             one.open(path)
             answers = one.definitions(requests, window=window, timeout_s=timeout_s)
             self._sent.update(one.requests)
+            died = not one.is_alive
         except ProcessLookupError:
-            answers = [Unknown("it ended as it was started")] * len(requests)
+            answers, died = [Unknown("it ended as it was started")] * len(requests), True
         finally:
             one.kill()
         lacking = next((each for each in answers if isinstance(each, Unknown)), None)
-        if lacking is not None and not lacking.message:  # an error response is about one site
+        was_patient = died or timeout_s >= FILE_PATIENCE_S
+        if lacking is not None and not lacking.message and was_patient:  # an error is about one site
             self._failed[path] = Unknown(lacking.reason)
         return answers
 
-    def _index(self, requests: Sequence[Request]) -> Unknown | None:
-        """Have the index of all files, and the files that are asked about open."""
-        if not self._is_indexed:
-            self._relaunch()
-            self._is_indexed = True
-        for path in {path for path, _, _ in requests}:
-            self.open(path)
-        settled = super().settle(INDEX_PATIENCE_S, requests)
+    def _index(self, requests: Sequence[Request], patience_s: float) -> Unknown | None:
+        """Have the index of all files, and the files that are asked about open; None when there they are.
+
+        An index that takes longer is made all the same, for who asks later.
+        """
+        with self._indexing:
+            if not self._is_indexed:
+                self._relaunch()
+                self._is_indexed = True
+            for path in {path for path, _, _ in requests} - self._versions.keys():
+                self.open(path)
+            settled = super().settle(patience_s, requests)
         return settled if isinstance(settled, Unknown) else None
 
     def _say_limits(self) -> None:
