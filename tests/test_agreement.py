@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from language_servers import FAMILIES, SAMPLES
 from live_world import WAIT_S, LiveHome
 from nibd.daemon.agreeing import Agreeing
 from nibd.repair.git import open_source
@@ -128,6 +129,17 @@ def test_a_server_that_does_not_offer_an_operation_has_no_rate_for_it(
     monkeypatch.setattr(server, "_capabilities", {"referencesProvider": True})
 
     assert {each.operation for each in agreement(world).rates} == {"definition", "references"}
+
+
+@pytest.mark.parametrize("family", [family for family in FAMILIES if family != "python"])
+def test_each_server_says_live_what_was_stored_of_it(family: str, tmp_path: Path) -> None:
+    with World(tmp_path, family, SAMPLES[family].files) as other:
+        other.relate()
+        found = agreement(other)
+
+    for operation in ("definition", "references"):
+        (one,) = [each for each in found.rates if each.operation == operation and each.asked]
+        assert (one.equal, one.unanswered) == (one.asked, 0), found
 
 
 # The plan, without a server
