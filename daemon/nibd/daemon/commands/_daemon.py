@@ -105,6 +105,11 @@ def natural(text: str) -> int:
     return int(text)
 
 
+def whole(text: str) -> int:
+    """An argparse type: a whole number from 0."""
+    return 0 if text == "0" else natural(text)
+
+
 def seconds(text: str) -> float:
     """An argparse type: a number of seconds from 0."""
     try:

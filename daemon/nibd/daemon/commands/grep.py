@@ -40,9 +40,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-C",
         dest="context",
         metavar="N",
-        type=_daemon.natural,
+        type=_daemon.whole,
         default=0,
-        help="show N lines around each",
+        help="show N lines around each, at most 20",
     )
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument(
@@ -53,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-k", metavar="N", type=_daemon.natural, default=100, help="at most N lines or files (default: 100)"
     )
     parser.add_argument(
-        "--offset", metavar="N", type=_daemon.natural, default=0, help="after the first N (default: 0)"
+        "--offset", metavar="N", type=_daemon.whole, default=0, help="after the first N (default: 0)"
     )
     parser.add_argument("--from", dest="start", metavar="FILE", help="begin at this path of the snapshot")
     parser.add_argument(
