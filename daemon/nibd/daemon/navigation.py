@@ -5,9 +5,9 @@ First the relations of that tree are made, then verified; each result, and each 
 here until the indexer has published it. A newer tree makes what is asked unwanted: what was verified by then
 is asked again later. (The navigator goes on with a build from nothing, whose end is the newer tree's base.)
 
-What failed is tried again after a pause, as `pauses` has it. When relations.db was damaged, or what a snapshot
-names is gone from it, relations are *lost* and made anew. What only dropped snapshots held is collected when
-a navigator has nothing else to do; one is started for that when there is much of it.
+What failed is tried again after a pause, as `pauses` has it. When relations.db was damaged, or what a
+snapshot names is gone from it, relations are *lost* and made anew. What only dropped snapshots held is
+collected when a navigator has nothing else to do; one is started for that when there is much of it.
 
 Questions (`ask`) go to the same navigator, which answers them beside its work. When it has had nothing else
 to do for some seconds, and its servers are still there, verified relations that are due for it are audited by
@@ -249,9 +249,18 @@ class Navigation:
         return held is not None and held[0] == tree
 
     def result(self, checkout: CheckoutId, tree: TreeId) -> JsonObject:
-        """Records by family to be published for this tree; each is given once."""
-        held = self._results.pop(checkout, None)
-        return held[1] if held and held[0] == tree else {}
+        """Records by family to be published for this tree. They stay until `taken`: a job may fail."""
+        held = self._results.get(checkout)
+        return dict(held[1]) if held and held[0] == tree else {}
+
+    def taken(self, checkout: CheckoutId, records: JsonObject) -> None:
+        """These were published, or came too late for that; what came after them stays."""
+        tree, held = self._results.get(checkout, (None, {}))
+        left = {family: record for family, record in held.items() if records.get(family) != record}
+        if tree is not None and left:
+            self._results[checkout] = (tree, left)
+        else:
+            self._results.pop(checkout, None)
 
     def progress(self) -> dict[RepositoryId, JsonObject]:
         """Of the navigators that are at work."""
