@@ -28,6 +28,9 @@ int greet(int n) { return TWICE(n); }
     "src/app.c": """#include "lib.h"
 int use(struct job *job) { total = quick(1); return greet(job->id) + TWICE(2); }
 """,
+    "include/apart.h": "int apart(int n);\nint nowhere(void);\n",
+    "src/apart.c": "int apart(int n) { int total = n; return total; }\n",
+    "src/user.c": '#include "apart.h"\nint used(void) { return apart(1) + nowhere(); }\n',
     "src/lib.cpp": """struct Box { int open(int n); int size; };
 int Box::open(int n) { return n; }
 """,
@@ -79,6 +82,11 @@ def test_a_call_leads_to_the_function_in_another_file(view: FamilyView) -> None:
 def test_a_declaration_and_its_definition_lead_to_each_other(view: FamilyView) -> None:
     assert definition(view, "include/lib.h", "greet") == {("src/lib.c", 3)}
     assert definition(view, "src/lib.c", "greet") == {("include/lib.h", 2)}
+
+
+def test_a_function_whose_file_does_not_see_its_declaration_is_found_by_its_name(view: FamilyView) -> None:
+    assert definition(view, "src/user.c", "apart", 1) == {("src/apart.c", 1)}
+    assert definition(view, "src/user.c", "nowhere") == {("include/apart.h", 2)}
 
 
 def test_a_variable_leads_to_where_it_is_made(view: FamilyView) -> None:
