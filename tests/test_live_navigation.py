@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import signal
 import struct
+import sys
 import termios
 import threading
 from collections.abc import Callable, Iterator
@@ -14,9 +16,18 @@ from typing import Any
 import pytest
 
 from gitrepo import Repo
-from live_world import WAIT_S, LiveHome, hits, lines
+from language_servers import SAMPLES, search
+from live_world import SETTINGS, WAIT_S, LiveHome, hits, lines
+from nibd.daemon import live_wire
+from nibd.daemon.live_wire import Ask
+from nibd.daemon.navigator import Job
+from nibd.ipc.children import ChildProcess
 from nibd.ipc.client import Client
 from nibd.ipc.messages import ErrorCode, RpcError
+from nibd.repair.relations.live import Scope
+from nibd.stores.snapshot import Snapshot
+from nibd.stores.types import RepoPath
+from relations_world import World
 from waiting import wait_until
 
 SHAPES = '''class Shape:
@@ -45,7 +56,7 @@ def use(shape):
 """
 FILES = {"shapes.py": SHAPES, "pkg/uses.py": USES, "notes.md": "# Notes\n"}
 OPERATIONS = ("definition", "references", "callers", "callees", "implementations")
-MANY = 60
+MANY = 30
 """Modules of a repository whose first build takes some seconds."""
 
 
@@ -279,3 +290,85 @@ def requests_waiting(server: Any) -> bool:
     with Path(f"/proc/{server.pid}/fd/0").open("rb") as pipe:
         waiting = fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4)
     return bool(struct.unpack("i", waiting)[0])
+
+
+def test_what_is_stored_answers_with_its_lag_where_no_server_is_left(tmp_path: Path) -> None:
+    sample = SAMPLES["go"]
+    with LiveHome(tmp_path, "go") as home:
+        repo = home.repository(sample.files)
+        home.related(repo)
+        live = home.ask(repo, "references", name="greet", provider="live")
+        static = home.ask(repo, "references", name="greet", provider="static")
+        assert (hits(live), len(live["hits"])) == (hits(static), 1)
+
+        first = repo.head()
+        home.nibd("stop")
+        home.config.write_text(SETTINGS)  # gopls is nowhere but in the folder that was named
+        repo.write(sample.lib, sample.moved_lib)
+        second = repo.commit()
+        home.nibd("init", repo.path)
+        wait_until(lambda: home.relations(repo).get("state") == "absent", WAIT_S, "gopls to be missed")
+
+        answer = home.ask(repo, "references", name="greet")
+        assert (answer["provider"], answer["snapshot"]["commit"]) == ("static", first)
+        assert answer["views"]["structural"]["relations"]["go"]["lag"]["commits"] == 1
+        assert [(step["provider"], step["commit"]) for step in answer["trace"]] == [
+            ("static", second), ("static", first),
+        ]  # fmt: skip
+        error = refused(lambda: home.ask(repo, "references", name="greet", provider="live"))
+        assert (error.code, "gopls" in error.message) == (ErrorCode.VIEW_ABSENT, True)
+
+
+def test_a_question_does_not_move_servers_that_are_at_work_on_another_tree(tmp_path: Path) -> None:
+    with World(tmp_path, "python", {**FILES, **many_modules()}) as world:
+        large = world.publish()
+        world.commit({"shapes.py": "\n\n" + SHAPES})
+        small = world.publish()
+        world.shut()
+
+        async def asked() -> tuple[RpcError, Any, Any]:
+            child = await ChildProcess.spawn([sys.executable, "-m", "nibd.daemon.navigator"])
+            try:
+                begun = asyncio.Event()
+                relate = child.call("relate", job(world, large), lambda *_: begun.set())
+                made = asyncio.ensure_future(relate)
+                await begun.wait()
+                with pytest.raises(RpcError) as error:
+                    await child.call("ask", question(world, small))
+                was_at_work = not made.done()
+                await made
+                assert was_at_work, "relations were made before the question was answered"
+                return error.value, await child.call("ask", question(world, small)), made.result()
+            finally:
+                await child.stop()
+
+        try:
+            error, answer, made = asyncio.run(asked())
+        finally:
+            world.open()  # to be closed with the world
+        assert (error.code, large.tree[:10] in error.message) == (ErrorCode.MOVING, True)
+        (found,) = live_wire.defined(answer["found"])
+        assert (answer["tree"], found.targets[0].path) == (small.tree, b"shapes.py")
+        assert made["families"]["python"]["state"] == "ready"
+
+
+def job(world: World, snapshot: Snapshot) -> dict[str, Any]:
+    found = search()
+    return Job(
+        folder=str(world.folder.root),
+        work_tree=str(world.repo.path),
+        generation=snapshot.generation,
+        tree=snapshot.tree,
+        path=found.path,
+        folders=[str(folder) for folder in found.folders],
+        home=str(found.home),
+        go_modules=str(found.home),
+        cargo_home=str(found.home),
+        families=["python"],
+    ).as_params()
+
+
+def question(world: World, snapshot: Snapshot) -> dict[str, Any]:
+    scope = Scope("python", snapshot.tree, snapshot.listing, WAIT_S)
+    spot = (RepoPath(b"pkg/uses.py"), USES.encode().index(b"helper(shape"))
+    return {"job": job(world, snapshot), "ask": Ask(live_wire.DEFINITION, scope, [spot]).as_params()}
