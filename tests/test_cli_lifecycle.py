@@ -49,7 +49,9 @@ def test_init_starts_a_daemon_chains_hooks_and_remove_restores_them(home: Home, 
     repo.write(".git/hooks/post-merge", "#!/usr/bin/env python3\n", executable=True)
 
     done = home.nibd("init", repo.path)
-    assert done.out == f"{repo.path} registered; published {repo.head()[:10]}\n"
+    first, relations = done.out.splitlines()
+    assert first == f"{repo.path} registered; published {repo.head()[:10]}"
+    assert relations.startswith(("relations (python) follow in the background; 'nibd", "relations: python"))
     assert "daemon started" in done.err
     assert "hook post-commit chained" in done.err
     assert "hook post-merge left alone" in done.err
