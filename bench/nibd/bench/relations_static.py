@@ -170,7 +170,12 @@ def _live(client: Client, built: Session, spots: Sequence[Spot]) -> tuple[dict[S
 def _compare(
     chain: Chain, static: Mapping[Spot, _Took], live: Mapping[Spot, _Took], why: str, report: Report
 ) -> None:
-    name = f"{chain.family}: {chain.name}: definition over the socket, live against static"
+    what = f"{chain.family}: {chain.name}: definition over the socket, live"
+    name = f"{what} against static"
+    if live:
+        took = [each.milliseconds for each in live.values()]
+        report.details[what] = took
+        report.add(what, spread(took, "ms", 2))
     both = [(static[spot], live[spot]) for spot in static if spot in live]
     equal = [(one, other) for one, other in both if one.hits == other.hits]
     if not equal:
