@@ -10,6 +10,7 @@ from language_servers import Project
 from nibd.repair.relations.includes import reached
 from nibd.repair.servers import Unknown, by_file
 from nibd.stores.types import RepoPath
+from relations_world import World
 
 INCLUDES = {
     "src/app.c": ['"lib.h"', "<stdio.h>"],
@@ -93,3 +94,30 @@ def test_a_file_that_takes_too_much_is_unknown_and_takes_no_other_with_it(
         project.tell(modified="endless.cpp")
         assert project.ask("endless.cpp", "root") == {("endless.cpp", 0, "root")}
         assert project.server.limits == project.server.limits[:1]
+
+
+def test_flags_that_are_guessed_otherwise_have_everything_asked_again(tmp_path: Path) -> None:
+    files = {
+        "app.c": '#include "lib.h"\nint use(void) { return greet(1); }\n',
+        "deep/include/lib.h": "static inline int greet(int n) { return n; }\n",
+    }
+    with World(tmp_path, "c", files) as world:
+        world.relate()
+        assert world.targets("app.c", "greet") == ["app.c:use:greet"]  # as C declares it by its use
+        world.commit({"include/lib.h": files["deep/include/lib.h"]})
+        world.relate()
+        assert world.targets("app.c", "greet") == ["include/lib.h:greet:greet"]
+        assert world.differences() == []
+
+
+def test_a_source_is_asked_alone_and_a_header_with_who_includes_it(tmp_path: Path) -> None:
+    lib = "static inline int greet(int n) { return n; }\n"
+    app = '#include "lib.h"\nint use(void) { return greet(1); }\n'
+    files = {"lib.h": lib, "app.c": app, "b.c": app.replace("use", "other"), "c.c": "int third(void);\n"}
+    with World(tmp_path, "c", files) as world:
+        world.relate()
+        world.commit({"app.c": app.replace("(1)", "(2)") + "int third(void) { return 3; }\n"})
+        assert world.relate().asked.keys() == {"app.c"}
+        world.commit({"lib.h": f"int third(void);\n{lib.replace('n) {', 'n) { n++;')}"})
+        assert set(world.relate().asked) <= {"lib.h", "app.c", "b.c"}
+        assert world.differences() == []

@@ -19,6 +19,7 @@ from dataclasses import replace
 from nibd.repair.relations.change import FileChange
 from nibd.repair.relations.families import FAMILIES
 from nibd.repair.relations.plan import Asked, Plan
+from nibd.repair.servers.clangd import INCLUDE_FOLDERS
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.relation_types import Target
 from nibd.stores.structure import StructureStore
@@ -40,6 +41,13 @@ def reached_between(structure: StructureStore, old: Bitmap, new: Bitmap) -> set[
         else:
             opaque.append(file.path)
     return reached(changed, includes, opaque)
+
+
+def guesses(structure: StructureStore, listing: Bitmap) -> tuple[bool, ...]:
+    """What flags are guessed by where the tree has no compile commands: see `clangd`."""
+    folders = (f"{name}/".encode() for name in INCLUDE_FOLDERS if name)
+    has_folders = [next(iter(structure.under(listing, each)), None) is not None for each in folders]
+    return (*has_folders, any(file.path.endswith(b".c") for _, file in structure.files(listing)))
 
 
 def reached(

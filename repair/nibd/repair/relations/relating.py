@@ -14,6 +14,7 @@ from nibd.repair.private_tree import LOCK_FILES, Dependencies, ModuleCaches, fin
 from nibd.repair.progress import Progress, Reporter
 from nibd.repair.relations.configuration import is_configuration, what_counts
 from nibd.repair.relations.families import FAMILIES, families_of
+from nibd.repair.relations.includes import guesses
 from nibd.repair.relations.parts import NOTHING, Part, Totals
 from nibd.repair.relations.recent import recently_committed
 from nibd.repair.relations.repair import Base, RelationRepair, Resolved, Side
@@ -250,7 +251,9 @@ class Relating:
             found = self._finished(snapshot, family, record, profile)
             if found is None:
                 continue
-            if self._is_configured_anew(family, snapshot.tree, target.tree):
+            if self._is_configured_anew(family, snapshot.tree, target.tree) or (
+                family == "c" and self._guesses(self.side(snapshot)) != self._guesses(target)
+            ):
                 self.workspace.end(family)  # some servers read their configuration at the start alone
                 continue
             return Base(self.side(snapshot), *found)
@@ -293,6 +296,9 @@ class Relating:
             and what_counts(before.path, self._bytes(before)) != what_counts(after.path, self._bytes(after))
             for before, after in changes.modified
         )
+
+    def _guesses(self, side: Side) -> tuple[bool, ...]:
+        return guesses(self.structure, side.listing)
 
     def _bytes(self, entry: TreeEntry) -> bytes:
         return self.source.read(entry.blob) or b""

@@ -20,7 +20,6 @@ from __future__ import annotations
 import os
 import resource
 import threading
-import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

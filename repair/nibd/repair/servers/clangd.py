@@ -27,7 +27,7 @@ _IDS = _C_IDS | dict.fromkeys(_CPP, "cpp")
 _SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".C")
 _HEADER = (b".h",)
 _QUIET = {"clangdFileStatus": False}
-_INCLUDE_FOLDERS = ("", "include", "src", "inc", "lib")
+INCLUDE_FOLDERS = ("", "include", "src", "inc", "lib")
 
 
 def find(search: Search) -> Installed | Missing:
@@ -138,7 +138,7 @@ def _synthesise(root: Path, folder: Path) -> None:
 
 
 def _includes(root: Path) -> list[str]:
-    return [f"-I{root / name}" for name in _INCLUDE_FOLDERS if (root / name).is_dir()]
+    return [f"-I{root / name}" for name in INCLUDE_FOLDERS if (root / name).is_dir()]
 
 
 def _header_language(root: Path, path: RepoPath, has_c: bool) -> str:
