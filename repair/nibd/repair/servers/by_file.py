@@ -44,7 +44,7 @@ _SAID_FAILED = 3
 class ByFileServer(LanguageServer):
     """See the module. One thread calls, but for questions; the files' processes belong to threads of its own.
 
-    No question waits for another's window, so none is urgent; those that need the index take turns.
+    No question waits for another's window, so none is urgent; those that need the index take turns for it.
     """
 
     @classmethod
@@ -63,7 +63,6 @@ class ByFileServer(LanguageServer):
         self._failed: dict[RepoPath, Unknown] = {}
         self._sent: Counter[str] = Counter()
         self._is_indexed = False
-        self._indexing = threading.Lock()
         self._indexing = threading.Lock()
 
     @property
@@ -134,13 +133,10 @@ class ByFileServer(LanguageServer):
         urgent: bool = False,
     ) -> list[Locations]:
         asked = list(requests)
-        with self._indexing:
-            missing = self._index(asked, timeout_s)
-            return (
-                [missing] * len(asked)
-                if missing
-                else super().implementations(asked, window=window, timeout_s=timeout_s)
-            )
+        missing = self._index(asked, timeout_s)
+        if missing:
+            return [missing] * len(asked)
+        return super().implementations(asked, window=window, timeout_s=timeout_s)
 
     def references(
         self,
@@ -152,13 +148,12 @@ class ByFileServer(LanguageServer):
         urgent: bool = False,
     ) -> list[Locations]:
         asked = list(requests)
-        with self._indexing:
-            missing = self._index(asked, timeout_s)
-            if missing:
-                return [missing] * len(asked)
-            return super().references(
-                asked, include_declaration=include_declaration, window=window, timeout_s=timeout_s
-            )
+        missing = self._index(asked, timeout_s)
+        if missing:
+            return [missing] * len(asked)
+        return super().references(
+            asked, include_declaration=include_declaration, window=window, timeout_s=timeout_s
+        )
 
     def _ask_file(
         self, path: RepoPath, requests: Sequence[Request], window: int, timeout_s: float
