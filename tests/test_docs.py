@@ -25,6 +25,7 @@ from nibd.daemon import wire
 from nibd.daemon.cli import COMMANDS
 from nibd.daemon.coordinator import Coordinator
 from nibd.daemon.doctor import Verdict
+from nibd.daemon.grepping import Request
 from nibd.daemon.paths import Paths
 from nibd.daemon.registry import Registry
 from nibd.daemon.scheduler import Kind, Lane
@@ -118,6 +119,8 @@ def test_every_key_that_crosses_the_wire_is_in_the_protocol(daemon: Daemon, tmp_
         "symbols": daemon.call("symbols", name="alpha", **where),
         "outline": daemon.call("outline", path=str(repo.path / "a.py")),
     }
+    found = daemon.call("grep", pattern="return", **where)
+    counted = daemon.call("grep", pattern="return", mode="count", **where)
     results["verify"] = daemon.call("verify", views=["structural"], **where)
     results["doctor"] = daemon.call("doctor")
     listed = daemon.call("repository.list")
@@ -155,6 +158,8 @@ def test_every_key_that_crosses_the_wire_is_in_the_protocol(daemon: Daemon, tmp_
         assert keys("Hits") - own == set(answer["hits"][0]), method
         for view in answer["views"].values():
             assert set(view) == keys("Views") - {"work"}, method
+    assert keys("Grep") | keys("Answers") == set(found)
+    assert keys("Matches") == set(found["hits"][0]) | set(counted["hits"][0])
     for value in progress:
         assert set(value) == {"stage", "done", "total"}
         assert value["stage"] in quoted(section("Progress"))
@@ -167,7 +172,8 @@ def test_every_method_is_in_the_protocol_with_its_parameters(tmp_path: Path) -> 
     taken = {}
     for name, method in methods.items():
         handler: Any = method.handler if isinstance(method, Method) else method
-        taken[name] = set(re.findall(r"given\.\w+\(\"(\w+)\"", inspect.getsource(handler)))
+        source = inspect.getsource(handler) + (inspect.getsource(Request.take) if name == "grep" else "")
+        taken[name] = set(re.findall(r"given\.\w+\(\"(\w+)\"", source))
     values = {"lexical", "structural", "dense", "hybrid", "L0", "L1", "L2"}
 
     assert {next(iter(quoted(row[0]))): quoted(row[1]) - values for row in rows("Methods")} == taken

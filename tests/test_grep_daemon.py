@@ -96,7 +96,7 @@ def test_time_that_is_up_is_said_and_where_to_go_on(home: Home, shop: Repo) -> N
 def test_lost_trigrams_are_done_without_and_made_anew_in_the_background(home: Home, shop: Repo) -> None:
     (path,) = Path(home.environment["XDG_CACHE_HOME"]).glob("nibd/repositories/*/trigrams.db")
     database = open_database(path, migrations)
-    database.rows("UPDATE fresh SET checksum = checksum + 1")
+    database.rows("UPDATE loose SET checksum = checksum + 1")
     database.rows("UPDATE segment SET checksum = checksum + 1")
     database.rows("UPDATE state SET placings = placings + 1, foldings = foldings + 1")
     database.close()

@@ -216,27 +216,27 @@ def test_a_reader_goes_on_while_segments_become_one(store: TrigramStore, path: P
     [
         "UPDATE posting SET payload = zeroblob(length(payload))",
         "UPDATE segment SET rows = zeroblob(length(rows))",
-        "UPDATE fresh SET blob = NULL",
+        "UPDATE loose SET blob = NULL",
         "UPDATE text SET grams = zeroblob(length(grams))",
     ],
 )
 def test_damage_hides_no_text_and_is_mended(store: TrigramStore, path: Path, damage: str) -> None:
     add(store, 1, b"folded")
     store.fold()
-    add(store, 2, b"fresh")
+    add(store, 2, b"loose")
     store.close()
     open_database(path, migrations).rows(damage)
     opened = TrigramStore.open(path)
-    folded_or_fresh = AnyOf((holding("folded"), holding("fresh")))
-    result = opened.candidates(folded_or_fresh, Bitmap.of([1, 2]))
+    folded_or_loose = AnyOf((holding("folded"), holding("loose")))
+    result = opened.candidates(folded_or_loose, Bitmap.of([1, 2]))
     assert set(result.rows) == {1, 2}
     assert result.damage is not None
     assert opened.mend()
     assert len(opened.covered()) == 1
-    for row, text in ((1, b"folded"), (2, b"fresh")):
+    for row, text in ((1, b"folded"), (2, b"loose")):
         add(opened, row, text)
     assert set(opened.covered()) == {1, 2}
-    assert opened.candidates(folded_or_fresh, Bitmap.of([1, 2])).damage is None
+    assert opened.candidates(folded_or_loose, Bitmap.of([1, 2])).damage is None
     assert opened.mend() == []
     opened.close()
 

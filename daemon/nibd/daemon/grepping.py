@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from nibd.daemon.answers import Blobs
 from nibd.daemon.parameters import Parameters
@@ -38,6 +39,7 @@ MAX_GLOBS = 100
 TIME_S = 3.0
 MAX_TIME_S = 25.0
 """Less than the socket's own limit for a request, after which there would be no answer at all."""
+GIVES_WAY_S = 0.05
 SORTED_ROWS = 1_000
 """Of more candidates only as many are read as are searched."""
 LANGUAGES = (*CODE_LANGUAGES, MARKDOWN, TEXT)
@@ -58,13 +60,14 @@ class Request:
     def take(given: Parameters) -> Request:
         """Raises `RpcError`; for a pattern that can't be used, its data has the `position`."""
         text = given.pattern("pattern")
-        flags = {name: given.flag(name, False) for name in ("ignore_case", "word", "literal")}
+        ignore_case, word = given.flag("ignore_case", False), given.flag("word", False)
+        literal = given.flag("literal", False)
         mode = Mode(given.choice("mode", [mode.value for mode in Mode], None) or Mode.LINES)
         k = given.integer("k", 100, 1, MAX_HITS)
         offset = given.integer("offset", 0, 0, MAX_OFFSET)
         context = given.integer("context", 0, 0, MAX_CONTEXT)
         try:
-            asked = Asked(compile_pattern(text, **flags), mode, k, offset, context)
+            pattern = compile_pattern(text, ignore_case=ignore_case, word=word, literal=literal)
             globs = PathGlobs.parse(given.texts("paths", MAX_GLOBS))
         except PatternError as error:
             data: Json = {"position": error.position}
@@ -75,7 +78,35 @@ class Request:
         tests = given.choice("tests", ["only", "without"], None)
         start = given.repository_path("from")
         time_s = min(given.number("time_s", TIME_S), MAX_TIME_S)
-        return Request(asked, globs, language, tests, start, time_s)
+        return Request(Asked(pattern, mode, k, offset, context), globs, language, tests, start, time_s)
+
+
+class Precedence:
+    """Lets other questions go first: beside a long search each of their steps waits for the interpreter."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._asked = 0
+        self._quiet = threading.Event()
+        self._quiet.set()
+
+    @contextmanager
+    def going_first(self) -> Iterator[None]:
+        """While another question is answered."""
+        with self._lock:
+            self._asked += 1
+            self._quiet.clear()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._asked -= 1
+                if self._asked == 0:
+                    self._quiet.set()
+
+    def give_way(self) -> None:
+        """Wait while others are answered, but not for long: they may never end."""
+        self._quiet.wait(GIVES_WAY_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +119,7 @@ class Grep:
     cancelled: threading.Event
     damaged: Callable[[Candidates], None]
     """Told of candidates some of which are there since trigrams are damaged or lacking."""
+    precedence: Precedence = field(default_factory=Precedence)
 
     def answer(self, reading: Reading) -> JsonObject:
         """The fields of the answer that are grep's own."""
@@ -95,6 +127,7 @@ class Grep:
         ends = started + self.request.time_s
 
         def pause() -> None:
+            self.precedence.give_way()
             if time.monotonic() > ends or self.cancelled.is_set():
                 raise OutOfTimeError
 

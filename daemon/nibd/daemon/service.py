@@ -63,6 +63,7 @@ class Service:
         self._started_at = time.time()
         self._threads = ThreadPoolExecutor(QUERY_THREADS, "nibd-query")
         self._grep_threads = ThreadPoolExecutor(GREP_THREADS, "nibd-grep")
+        self._precedence = grepping.Precedence()
         self._covering: dict[CheckoutId, Generation] = {}
         self._blobs = answers.Blobs()
         host = Host(self._state, self._in_query, self._damage, self._not_served)
@@ -232,7 +233,7 @@ class Service:
             def cover(candidates: Candidates) -> None:
                 loop.call_soon_threadsafe(self._cover, state, reading.snapshot.generation, candidates.damage)
 
-            grep = grepping.Grep(request, state.checkout, self._blobs, cancelled, cover)
+            grep = grepping.Grep(request, state.checkout, self._blobs, cancelled, cover, self._precedence)
             own.update(grep.answer(reading))
             hits: list[Json] = own["hits"]
             return hits
@@ -305,7 +306,10 @@ class Service:
                 return (reading.publication, find(reading)) if reading else None
 
         try:
-            found = await asyncio.get_running_loop().run_in_executor(threads or self._threads, answer)
+            if threads:
+                found = await asyncio.get_running_loop().run_in_executor(threads, answer)
+            else:
+                found = await self._in_query(answer)
         except StoreError as error:
             raise self._damage(state, needed, error) from error
         # HEAD is looked at afterwards: it may have moved meanwhile, and then the answer lags.
@@ -388,7 +392,8 @@ class Service:
         return views.reading(state.checkout.id, needed, commit, self._coordinator.embedding.profile)
 
     async def _in_query(self, function: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
+        with self._precedence.going_first():
+            return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
 
     def _damage(self, state: CheckoutState, needed: frozenset[View], error: StoreError) -> RpcError:
         """What cannot be read is built again; until then it is not served."""

@@ -6,12 +6,12 @@ is *uncovered* and a candidate for every pattern: a store that is missing, damag
 slower, never incomplete.
 
 text      trigrams of a blob, kept until its rows are in a segment
-fresh     a row that is covered by the trigrams of its blob; one without a blob has no text to be searched
+loose     a row that is covered by the trigrams of its blob; one without a blob has no text to be searched
 segment   up to 65,536 rows with their postings (`nibd.stores.trigram_blocks`). It never changes, but that
           the numbers of rows that are no more become 0
 posting   the blocks of segments
 
-A commit adds fresh rows. `fold` makes a segment of them when they are many, and one of `TIER` segments of
+A commit adds loose rows. `fold` makes a segment of them when they are many, and one of `TIER` segments of
 like size, so that there are few of either however long the history. What is damaged counts as uncovered, is
 reported with the candidates, and is removed by `mend`.
 
@@ -43,7 +43,7 @@ from nibd.stores.trigram_segments import BlockCache, Rows, Search, Segment, chec
 from nibd.stores.trigrams import TRIGRAMS_VERSION, Grams, Need, fulfils, unpack
 from nibd.stores.types import BlobId
 
-FRESH_ROWS = 64
+LOOSE_ROWS = 64
 """Past so many, a `fold` is due."""
 BULK_ROWS = 2048
 """So many become a segment without waiting for one: some 5,000,000 postings, 80 MB while they are sorted."""
@@ -58,17 +58,17 @@ _SCHEMA = (
         placings INTEGER NOT NULL, foldings INTEGER NOT NULL)""",
     f"INSERT INTO state VALUES (1, {TRIGRAMS_VERSION}, 0, 0)",
     """CREATE TABLE text (blob TEXT PRIMARY KEY, grams BLOB NOT NULL, checksum INTEGER NOT NULL)""",
-    "CREATE TABLE fresh (row INTEGER PRIMARY KEY, blob TEXT, checksum INTEGER NOT NULL)",
-    "CREATE INDEX fresh_by_blob ON fresh (blob)",
+    "CREATE TABLE loose (row INTEGER PRIMARY KEY, blob TEXT, checksum INTEGER NOT NULL)",
+    "CREATE INDEX loose_by_blob ON loose (blob)",
     # AUTOINCREMENT: who remembers a segment by its number never finds another under it.
     """CREATE TABLE segment (id INTEGER PRIMARY KEY AUTOINCREMENT, rows BLOB NOT NULL,
         checksum INTEGER NOT NULL)""",
     """CREATE TABLE posting (id INTEGER PRIMARY KEY, segment INTEGER NOT NULL, first INTEGER NOT NULL,
         payload BLOB NOT NULL, checksum INTEGER NOT NULL, UNIQUE (segment, first))""",
 )
-_FRESH = """SELECT row, fresh.blob, fresh.checksum, text.blob, grams, text.checksum
-    FROM fresh LEFT JOIN text ON text.blob = fresh.blob ORDER BY row"""
-_NOT_FRESH = "NOT EXISTS (SELECT 1 FROM fresh WHERE fresh.blob = text.blob)"
+_LOOSE = """SELECT row, loose.blob, loose.checksum, text.blob, grams, text.checksum
+    FROM loose LEFT JOIN text ON text.blob = loose.blob ORDER BY row"""
+_NOT_LOOSE = "NOT EXISTS (SELECT 1 FROM loose WHERE loose.blob = text.blob)"
 
 
 @migrations()
@@ -100,8 +100,8 @@ class _Segments:
 
 
 @dataclass(frozen=True, slots=True)
-class _Fresh:
-    """What is held of the fresh rows until a placing: those that have a text, and all of them."""
+class _Loose:
+    """What is held of the loose rows until a placing: those that have a text, and all of them."""
 
     placings: int
     texts: list[tuple[int, Grams]]
@@ -118,7 +118,7 @@ class TrigramStore:
         self._lock = threading.Lock()
         self._identity = file_identity(database.path)
         self._segments: _Segments | None = None
-        self._fresh: _Fresh | None = None
+        self._loose: _Loose | None = None
         self._blocks: BlockCache = BoundedCache(CACHE_BYTES)
 
     @staticmethod
@@ -170,23 +170,23 @@ class TrigramStore:
                 known = blob is None or db.execute("SELECT 1 FROM text WHERE blob = ?", (blob,)).fetchone()
                 if known and row not in covered:
                     values = (row, blob, checksum(row, blob))
-                    db.execute("INSERT OR IGNORE INTO fresh VALUES (?, ?, ?)", values)
-        while self._fresh_count() >= BULK_ROWS:
-            self._fold_fresh()
+                    db.execute("INSERT OR IGNORE INTO loose VALUES (?, ?, ?)", values)
+        while self._loose_count() >= BULK_ROWS:
+            self._fold_loose()
 
     @property
     def is_old(self) -> bool:
         """Whether a `fold` is due."""
-        return self._fresh_count() > FRESH_ROWS or self._is_slack()
+        return self._loose_count() > LOOSE_ROWS or self._is_slack()
 
     def fold(self, interrupt: Callable[[], None] = lambda: None) -> None:
-        """Put the fresh rows into a segment, and several segments of like size into one.
+        """Put the loose rows into a segment, and several segments of like size into one.
 
         `interrupt` is called now and then; when it raises, what is finished stays. After a `mend`.
         """
-        while self._fresh_count():
+        while self._loose_count():
             interrupt()
-            self._fold_fresh()
+            self._fold_loose()
         while segments := self._of_like_size():
             with self._changing("foldings") as db:
                 trigram_segments.merge(db, segments, interrupt)
@@ -199,9 +199,9 @@ class TrigramStore:
         Not between `put` and `place`: it forgets what was put and not placed.
         """
         with self._changing("placings", "foldings") as db:
-            dead = [row[0] for row in db.execute("SELECT row FROM fresh") if row[0] not in live]
-            db.executemany("DELETE FROM fresh WHERE row = ?", [(row,) for row in dead])
-            db.execute(f"DELETE FROM text WHERE {_NOT_FRESH}")
+            dead = [row[0] for row in db.execute("SELECT row FROM loose") if row[0] not in live]
+            db.executemany("DELETE FROM loose WHERE row = ?", [(row,) for row in dead])
+            db.execute(f"DELETE FROM text WHERE {_NOT_LOOSE}")
             for segment in trigram_segments.read(db)[0]:
                 rows = np.where(_are_in(segment.rows, live), segment.rows, 0)
                 if not rows.any():
@@ -217,14 +217,14 @@ class TrigramStore:
         with self._changing("placings", "foldings") as db:
             bad = {*trigram_segments.read(db)[1], *trigram_segments.damaged_postings(db)}
             trigram_segments.delete(db, bad)
-            rows = db.execute("SELECT * FROM fresh").fetchall()
-            fresh = [(row,) for row, blob, stored in rows if checksum(row, blob) != stored]
-            db.executemany("DELETE FROM fresh WHERE row = ?", fresh)
+            rows = db.execute("SELECT * FROM loose").fetchall()
+            loose = [(row,) for row, blob, stored in rows if checksum(row, blob) != stored]
+            db.executemany("DELETE FROM loose WHERE row = ?", loose)
             rows = db.execute("SELECT * FROM text").fetchall()
             texts = [(blob,) for blob, data, stored in rows if checksum(blob, data) != stored]
-            db.executemany("DELETE FROM fresh WHERE blob = ?", texts)
+            db.executemany("DELETE FROM loose WHERE blob = ?", texts)
             db.executemany("DELETE FROM text WHERE blob = ?", texts)
-        found = {"segments": len(bad), "fresh rows": len(fresh), "texts": len(texts)}
+        found = {"segments": len(bad), "loose rows": len(loose), "texts": len(texts)}
         return [f"{count} {what} of the trigrams" for what, count in found.items() if count]
 
     # What is read
@@ -232,15 +232,15 @@ class TrigramStore:
     def covered(self) -> Bitmap:
         """The rows of which it is known what they hold."""
         with self._lock, self._renewing(), self._db.reading() as db:
-            fresh = Bitmap.of(row[0] for row in db.execute("SELECT row FROM fresh"))
-            return self._current_segments(db).covered.union(fresh)
+            loose = Bitmap.of(row[0] for row in db.execute("SELECT row FROM loose"))
+            return self._current_segments(db).covered.union(loose)
 
     def candidates(self, need: Need, listing: Bitmap) -> Candidates:
         """The rows of `listing` whose text may fulfil `need`. Raises `StoreError` when none can be read."""
         with self._lock, self._db.reading() as db:
-            folded, fresh = self._current_segments(db), self._current_fresh(db)
-            damage = folded.damage or fresh.damage
-            found = [np.array([row for row, grams in fresh.texts if fulfils(grams, need)], np.uint32)]
+            folded, loose = self._current_segments(db), self._current_loose(db)
+            damage = folded.damage or loose.damage
+            found = [np.array([row for row, grams in loose.texts if fulfils(grams, need)], np.uint32)]
             for segment in folded.segments:
                 try:
                     found.append(segment.rows[Search(db, segment, self._blocks).fulfilling(need)])
@@ -248,7 +248,7 @@ class TrigramStore:
                     found.append(segment.rows)  # each of them has to be looked at
                     damage = str(error)
         rows = np.concatenate(found)
-        uncovered = listing.minus(folded.covered.union(fresh.covered))
+        uncovered = listing.minus(folded.covered.union(loose.covered))
         return Candidates(_bitmap(rows[_are_in(rows, listing)]).union(uncovered), len(uncovered), damage)
 
     def _current_segments(self, db: sqlite3.Connection) -> _Segments:
@@ -257,15 +257,15 @@ class TrigramStore:
             self._segments = _read_segments(db, foldings)
         return self._segments
 
-    def _current_fresh(self, db: sqlite3.Connection) -> _Fresh:
+    def _current_loose(self, db: sqlite3.Connection) -> _Loose:
         placings = int(db.execute("SELECT placings FROM state").fetchone()[0])
-        if self._fresh is None or self._fresh.placings != placings:
-            self._fresh = _read_fresh(db, placings)
-        return self._fresh
+        if self._loose is None or self._loose.placings != placings:
+            self._loose = _read_loose(db, placings)
+        return self._loose
 
-    def _fresh_count(self) -> int:
+    def _loose_count(self) -> int:
         with self._renewing():
-            return _number(self._db, "SELECT count(*) FROM fresh")
+            return _number(self._db, "SELECT count(*) FROM loose")
 
     def _is_slack(self) -> bool:
         """Whether most of the file holds nothing: what a first build needed only for a while."""
@@ -292,20 +292,20 @@ class TrigramStore:
             self._db.close()
             remove(path)
             self._db = open_database(path, migrations)
-            self._identity, self._segments, self._fresh = file_identity(path), None, None
+            self._identity, self._segments, self._loose = file_identity(path), None, None
             raise StoreError(f"{error}; it was damaged and is made anew, try again") from error
 
-    def _fold_fresh(self) -> None:
-        """Make a segment of the first fresh rows. Damaged ones are uncovered then."""
+    def _fold_loose(self) -> None:
+        """Make a segment of the first loose rows. Damaged ones are uncovered then."""
         with self._changing("placings", "foldings") as db:
-            found = db.execute(f"{_FRESH} LIMIT ?", (BULK_ROWS,)).fetchall()
+            found = db.execute(f"{_LOOSE} LIMIT ?", (BULK_ROWS,)).fetchall()
             placed = [(row[0], grams) for row in found if (grams := _grams(row)) is not None]
             if placed:
                 number = trigram_segments.insert(db, np.array([row for row, _ in placed], np.uint32))
                 trigram_segments.insert_blocks(db, number, inverted([grams for _, grams in placed]))
-            db.executemany("DELETE FROM fresh WHERE row = ?", [(row[0],) for row in found])
+            db.executemany("DELETE FROM loose WHERE row = ?", [(row[0],) for row in found])
             blobs = [(row[1],) for row in found if row[1] is not None]
-            db.executemany(f"DELETE FROM text WHERE blob = ? AND {_NOT_FRESH}", blobs)
+            db.executemany(f"DELETE FROM text WHERE blob = ? AND {_NOT_LOOSE}", blobs)
 
     def _of_like_size(self) -> list[Segment]:
         """Segments that are to become one: so many of a tier, or one that is dead by half."""
@@ -316,7 +316,7 @@ class TrigramStore:
             live = int(np.count_nonzero(segment.rows))
             if 2 * live < len(segment.rows):
                 return [segment]
-            tier = (max(live, 1) // FRESH_ROWS).bit_length() // 3
+            tier = (max(live, 1) // LOOSE_ROWS).bit_length() // 3
             tiers.setdefault(tier, []).append(segment)
         for alike in tiers.values():
             if len(alike) >= TIER and sum(len(each.rows) for each in alike[:TIER]) <= MAX_DOCUMENTS:
@@ -346,11 +346,11 @@ def _read_segments(db: sqlite3.Connection, foldings: int) -> _Segments:
     return _Segments(foldings, segments, _bitmap(rows), damage)
 
 
-def _read_fresh(db: sqlite3.Connection, placings: int) -> _Fresh:
+def _read_loose(db: sqlite3.Connection, placings: int) -> _Loose:
     texts: list[tuple[int, Grams]] = []
     covered: list[int] = []
     damage: str | None = None
-    for row in db.execute(_FRESH):
+    for row in db.execute(_LOOSE):
         grams = _grams(row)
         if grams is None:
             damage = f"row {row[0]} of the trigrams is damaged"
@@ -358,11 +358,11 @@ def _read_fresh(db: sqlite3.Connection, placings: int) -> _Fresh:
         covered.append(row[0])
         if row[1] is not None:
             texts.append((row[0], grams))
-    return _Fresh(placings, texts, Bitmap.of(covered), damage)
+    return _Loose(placings, texts, Bitmap.of(covered), damage)
 
 
 def _grams(joined: sqlite3.Row) -> Grams | None:
-    """Of a row of `fresh` with its `text`; `None` when either is not as it was written."""
+    """Of a row of `loose` with its `text`; `None` when either is not as it was written."""
     row, blob, stored, text_blob, data, text_stored = joined
     if checksum(row, blob) != stored:
         return None
