@@ -162,11 +162,7 @@ class Project:
         del self.texts[path]
 
     def tell(self, added: str = "", modified: str = "", deleted: str = "") -> None:
-        """Tell of changed files (space between them), or start anew where the driver wants that; settle."""
-        if self.driver.restart_on_change:
-            self.server.close()
-            self.start()
-            return
+        """Tell of changed files (space between them); settle."""
         groups = ([RepoPath(p.encode()) for p in names.split()] for names in (added, modified, deleted))
         self.server.changed(*groups)
         self.settle()

@@ -27,6 +27,7 @@ from nibd.daemon.static_navigation import (
 )
 from nibd.ipc.messages import ErrorCode, RpcError
 from nibd.query import navigation, symbols
+from nibd.query.defined_elsewhere import itself_at
 from nibd.query.navigation import Answer, Asked, Found
 from nibd.query.navigation_files import TreeFile
 from nibd.query.navigation_view import FileRecords, NoRelations
@@ -129,7 +130,8 @@ class LiveNavigation(Navigation):
             defined = live_wire.defined((yield self._ask(live_wire.DEFINITION, family, spots)))
             targets = sorted({target for each in defined for target in each.targets})
             asked = _asked(file, defined[0].subject, tuple(targets)) if file else None
-            return self._found(family, asked, _cut(navigation.definition(records, targets), page))
+            at = itself_at(file, asked.byte) if file and asked else None
+            return self._found(family, asked, _cut(navigation.definition(records, targets, at), page))
         if operation == "implementations":
             subjects, found = live_wire.implementations(
                 (yield self._ask(live_wire.IMPLEMENTATIONS, family, spots))

@@ -1,9 +1,9 @@
 """The private tree of one repository, the language servers that run on it, and what is installed for them.
 
 A server is started when it is first needed and kept warm. When the tree moves, each running server is told
-of every file that changed, or ended where its driver says that it must begin anew; it settles before it
-is asked. A server that died, or holds twice its fresh memory, is replaced at the next need; so is one that
-was started with other dependencies, or of another version, than are found now.
+of every file that changed; it settles before it is asked. A server that died, or holds twice its fresh
+memory, is replaced at the next need; so is one that was started with other dependencies, or of another
+version, than are found now.
 
 `holding` tells other threads which server may be asked about which tree. Nothing here knows what answers are
 for.
@@ -12,7 +12,6 @@ for.
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,10 +20,9 @@ from pathlib import Path
 
 from nibd.repair.private_tree import Dependencies, Moved, Part, Placement, PrivateTree
 from nibd.repair.progress import Progress, Reporter
-from nibd.repair.relations.configuration import is_configuration
 from nibd.repair.relations.holding import Holding
 from nibd.repair.servers.by_file import start_server
-from nibd.repair.servers.driver import Driver, Installed, Missing, Options, Search
+from nibd.repair.servers.driver import Installed, Missing, Options, Search
 from nibd.repair.servers.errors import ServerFailed, Unknown
 from nibd.repair.servers.registry import driver_of_family
 from nibd.repair.servers.server import LanguageServer, Request
@@ -126,7 +124,7 @@ class Workspace:
         # A server that looked for a folder in vain looks there again only when it is told of the folder.
         added = [*_new_folders(self.tree.root, moved.added), *moved.added]
         for family, running in list(self._running.items()):
-            if self._must_end(family, running, moved):
+            if not running.server.is_alive:
                 self.end(family)
             elif len(moved):
                 running.server.changed(added, moved.modified, moved.deleted)
@@ -170,7 +168,7 @@ class Workspace:
         Raises ServerMissing, ServerFailed, and what `report` raises: it is called while the server settles.
         """
         driver, (paths, probes) = driver_of_family(family), questions()
-        is_shared = not driver.restart_on_change and driver.prepare is None
+        is_shared = driver.prepare is None
         cache = self._cache / (family if is_shared else f"{family}{SECOND}")
         server = self._started(family, paths, cache).server
         deadline = time.monotonic() + SETTLE_S
@@ -259,12 +257,8 @@ class Workspace:
         return {family: running.server.pid for family, running in self._running.items()}
 
     def _started(self, family: str, paths: Iterable[RepoPath], cache: Path) -> _Running:
-        driver = driver_of_family(family)
-        if driver.restart_on_change:
-            shutil.rmtree(cache, ignore_errors=True)  # an index of another tree
-        server = start_server(
-            driver, self.installed(family), self.tree.root, replace(self._told(), cache=cache)
-        )
+        driver, options = driver_of_family(family), replace(self._told(), cache=cache)
+        server = start_server(driver, self.installed(family), self.tree.root, options)
         self.starts += 1
         server.open_all(paths)
         return _Running(server, (self.installed(family).identity, self.dependencies(family).identity))
@@ -289,14 +283,6 @@ class Workspace:
             return self.installed(family).identity, self.dependencies(family).identity
         except ServerMissing:
             return None
-
-    def _must_end(self, family: str, running: _Running, moved: Moved) -> bool:
-        driver: Driver = running.server.driver
-        touched = (*moved.added, *moved.modified, *moved.deleted)
-        return not running.server.is_alive or (
-            driver.restart_on_change
-            and any(driver.owns(path) or is_configuration(family, path) for path in touched)
-        )
 
 
 def _new_folders(root: Path, added: Iterable[RepoPath]) -> list[RepoPath]:

@@ -77,8 +77,11 @@ class ByFileServer(LanguageServer):
         self, added: Iterable[RepoPath], modified: Iterable[RepoPath], deleted: Iterable[RepoPath]
     ) -> None:
         """Processes that start from here on read the new files; only the index has to be made anew."""
-        for path in (*added, *modified, *deleted):
+        paths = {*added, *modified, *deleted}
+        for path in paths:
             self._failed.pop(path, None)
+        if any(path.endswith(self.driver.configuration) for path in paths):
+            self._launch = self._relaunch()
         self._outdated = self._outdated or self._is_indexed
         self._launch_of = self._prepare()
         self._say_limits()

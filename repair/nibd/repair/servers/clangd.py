@@ -1,8 +1,10 @@
-"""C and C++: clangd, every file opened, started anew with a clean index whenever its sources changed.
+"""C and C++: clangd, asked about each file in a process of its own (`by_file`), which knows of no other file.
 
-The compilation database is that of the folder in the options, else of the tree (at its top or in `build`),
-else one is written that compiles each source of the tree with the tree's usual include folders. In each case
-it is copied to the cache, and the index that clangd keeps beside it lies there too: starting clears it.
+The flags of a file are those of a compilation database: of the folder in the options, else of the tree (at
+its top or in `build`), copied to the cache. Where there is none they are guessed: the tree's usual include
+folders, and for `.h` the language. References need an index of all files; the process that makes it has a
+database of guessed flags in the cache then, and keeps its index beside it: starting clears that.
+
 `.clangd` files are not obeyed, as they may name compilers, databases and index servers, unless `trusted`.
 """
 
@@ -77,7 +79,10 @@ def by_file(installed: Installed, root: Path, options: Options) -> Callable[[Rep
     """
     folder, env = options.cache / "database", _env(options)
     own = ("--lit-test", "--crash-pragmas=0", "--background-index=false")
-    if _database(root, options) is not None:
+    database = _database(root, options)
+    if database is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(database, folder / DATABASE)
         one = Launch(_argv(installed, folder, options, own), env, _QUIET, {}, delimited=True)
         return lambda path: one
     nowhere = options.cache / "no-database"

@@ -133,8 +133,6 @@ class Driver:
     """Names of files that `launch` reads: when one of them changes, in any folder, it is called again."""
     opens_files: bool = False
     """Every source file has to be opened (`didOpen`), for right answers or for fast ones."""
-    restart_on_change: bool = False
-    """It has to be started anew, `options.cache` emptied, when its sources changed."""
     audit_after: int = 0
     """An audit follows a transition that changes more files than this (0: none does for that): after such the
     server was seen to answer otherwise than a fresh one."""
