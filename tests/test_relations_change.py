@@ -59,7 +59,8 @@ def asked(found: FileChange) -> str:
 def test_what_did_not_change_is_kept_wherever_it_moved() -> None:
     same = change(LIB, LIB)
     assert same.kept == {index: index for index in range(len(source(LIB).sites))}
-    assert (same.turned, same.rebound, same.resurfaced, same.changed_keys) == (frozenset(),) * 4
+    assert (same.turned, same.rebound, same.enclosed) == (frozenset(),) * 3
+    assert (same.resurfaced, same.changed_keys) == (frozenset(),) * 2
 
     moved = edit("import os\n", "import os\n\n\n# é🙂\n")
     assert asked(moved) == "os"
@@ -119,19 +120,118 @@ def test_a_name_that_is_imported_from_elsewhere_is_turned(
     assert change(old, new, path, language).turned == turned
 
 
+NESTED = """note = 1
+
+
+def outer(size):
+    note = size
+
+    def inner():
+        return note + size
+
+    return inner
+
+
+def other():
+    return note
+"""
+
+
+def enclosed(found: FileChange) -> str:
+    assert found.new is not None
+    return " ".join(found.new.sites[index].name for index in sorted(found.enclosed))
+
+
 def test_names_on_changed_lines_may_mean_something_else_in_the_file() -> None:
-    assert edit("shape = Shape()", "shape = Shape() or None").rebound == frozenset({"shape"})
+    assert edit("size = 1", "size = 1 + 1").rebound == frozenset({"size"})
     assert edit("return self.size", "return self.size * 2").rebound == frozenset()
     assert edit("import os", "import os, sys").rebound == frozenset({"os", "sys"})
     assert edit("import os", "from os import *").rebound is None
 
 
-def test_a_symbol_has_another_surface_by_its_header_or_by_what_it_gives_back() -> None:
+def test_what_a_callable_binds_on_changed_lines_means_something_else_within_it_alone() -> None:
+    assert edit("shape = Shape()", "shape = Shape() or None").rebound == frozenset()
+    local = change(NESTED, NESTED.replace("note = size", "note = size + 1"))
+    assert (local.rebound, enclosed(local)) == (frozenset(), "note")
+    parameter = change(NESTED, NESTED.replace("outer(size)", "outer(size=0)"))
+    assert (parameter.rebound, enclosed(parameter)) == (frozenset(), "size")
+
+
+def test_what_a_callable_sets_for_others_is_visible() -> None:
+    text = "class C:\n    def run(self):\n        x = 1\n        x = 2\n"
+    assert change(text, text.replace("x = 2", "y = 2")).turned == frozenset()
+    assert change(text, text.replace("x = 2", "self.y = 2")).turned == {"y"}
+    assert change(text, text.replace("x = 1\n", "global x\n        x = 1\n")).turned == {"x"}
+    go = "package a\n\nfunc f(t *T) {\n\ti := 1\n\ti = 2\n\tt.j = i\n}\n"
+    assert change(go, go.replace("i = 2", "k = 2").replace("t.j", "t.k"), "a.go", "go").turned == frozenset()
+
+
+def test_a_symbol_has_another_surface_by_what_it_gives_back() -> None:
     assert edit("note = os.name", "note = os.sep").resurfaced == frozenset()
     assert edit("return shape", "return shape or None").resurfaced == {("make", 0)}
-    assert edit("def make()", "def make(kind=0)").resurfaced == {("make", 0)}
+    assert edit("def make()", "def make(kind=0)").resurfaced == frozenset()
+    assert edit("def make()", "def make() -> Shape").resurfaced == {("make", 0)}
     assert edit("size = 1", "size = 2").resurfaced == {("Shape", 0)}
+    assert edit("size = 1", "size = 1  # note").resurfaced == frozenset()
+    assert (
+        edit("class Shape:\n", 'class Shape:\n    """Has\n    a size.\n    """\n\n').resurfaced == frozenset()
+    )
     assert edit("def make", "def build").resurfaced == {("make", 0), ("build", 0)}
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "same", "other"),
+    [
+        ("a.py", "def f(x) -> int:\n    return x\n", ("return x", "return 1"), ("int", "str")),
+        (
+            "a.go",
+            "package a\n\nfunc f(x int) int { return x }\n",
+            ("(x int)", "(x, y int)"),
+            (") int", ") C"),
+        ),
+        (
+            "a.rs",
+            "/// Says.\nfn f(x: u8) -> u8 {\n    x\n}\n",
+            ("/// Says", "/// Says more"),
+            ("-> u8", "-> u16"),
+        ),
+        (
+            "a.rs",
+            "macro_rules! m {\n    () => {\n        1\n    };\n}\n",
+            ("m {\n", "m {\n// x\n"),
+            ("1", "2"),
+        ),
+        ("a.ts", "function f(x: A): B {\n  return x;\n}\n", ("return x", "return y"), (": B", ": C")),
+        ("a.ts", "function f(x: A) {\n  return x;\n}\n", ("x: A", "x: D"), ("return x", "return y")),
+        (
+            "a.ts",
+            "class C {\n  constructor(x: A) {\n    go(x);\n  }\n}\n",
+            ("go(x)", "go(1)"),
+            ("x: A", "private x: A"),
+        ),
+        ("a.cpp", "int f(int x) {\n  return x;\n}\n", ("return x", "return 1"), ("int f", "long f")),
+        ("a.cpp", "auto f(int x) {\n  return x;\n}\n", ("int x", "long x"), ("return x", "return 1")),
+    ],
+)
+def test_where_a_header_says_what_is_given_back_the_body_does_not(
+    path: str, text: str, same: tuple[str, str], other: tuple[str, str]
+) -> None:
+    languages = {"py": "python", "go": "go", "rs": "rust", "ts": "typescript", "cpp": "cpp"}
+    language = languages[path.split(".")[1]]
+    assert change(text, text.replace(*same), path, language).resurfaced == frozenset()
+    assert change(text, text.replace(*other), path, language).resurfaced != frozenset()
+
+
+def test_through_a_field_others_are_reached_by_its_own_line() -> None:
+    lib = RepoPath(b"lib.py")
+    more = edit("size = 1", "size = 1\n    kind = 2")
+    other = edit("size = 1", "size = make()")
+    base = edit("class Shape:", "class Shape(Base):")
+    found = [
+        [each.resurfaces(Target("", lib, "Shape", 0, name, 0)) for name in ("Shape", "size", "")]
+        for each in (more, other, base)
+    ]
+    assert found == [[False, False, False], [False, True, False], [True, False, True]]
 
 
 def test_a_target_is_lost_when_its_line_changed() -> None:

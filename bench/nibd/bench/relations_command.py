@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from nibd.bench import relations_inverse, relations_static
+from nibd.bench import relations_chain, relations_inverse, relations_static
 from nibd.bench.relations_cases import FAMILY_OF_NAME, Chain, listed, newest
 from nibd.bench.relations_figures import report_build, report_transitions
 from nibd.bench.relations_follow import Followed, How, first_build, follow
 from nibd.bench.relations_world import server_folders
 from nibd.bench.report import Report
 
-PARTS = ("transitions", "inverse", "static", "first")
+PARTS = ("transitions", "inverse", "static", "first", "chain")
 DEFAULT_PARTS = PARTS[:3]
 """Where transitions are measured, so are first builds."""
 DEFAULT_TRANSITIONS = 20
@@ -25,6 +25,8 @@ DEFAULT_TRANSITIONS = 20
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
+    if options.chain:
+        options.only, options.transitions = ["chain"], options.chain
     report = Report("nibd: how relations follow commits")
     how = How(tuple(server_folders(options.servers)), not options.warm_only, options.cold, options.again)
     chains = _chains(options, report)
@@ -49,6 +51,8 @@ def _measure(part: str, chains: Sequence[Chain], how: How, samples: int, report:
                     relations_static.measure(chain, how.servers, samples, report)
                 case "first":
                     report_build(first_build(chain, how), report)
+                case "chain":
+                    relations_chain.measure(chain, how, report)
     report_transitions(followed, report)
 
 
@@ -77,11 +81,15 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     add(
         "--only", nargs="+", default=list(DEFAULT_PARTS), choices=PARTS, metavar="PART",
-        help=f"parts to measure: {', '.join(PARTS)} (default: all but the last)",
+        help=f"parts to measure: {', '.join(PARTS)} (default: {', '.join(DEFAULT_PARTS)})",
     )  # fmt: skip
     add(
         "--samples", type=int, default=1000, metavar="N",
         help="how many requests of a kind each clone is asked, statically and live (default: 1000)",
+    )  # fmt: skip
+    add(
+        "--chain", type=int, metavar="N",
+        help="only the part chain, of N transitions: repaired one after another, then back and forth",
     )  # fmt: skip
     add("--warm-only", action="store_true", help="leave out repair by file, and its servers")
     add("--cold", type=int, default=3, metavar="N", help="repairs of each clone with no server running (3)")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -144,11 +144,12 @@ def _kinds(found: Compared) -> str:
 
 
 def _work(family: str, samples: Sequence[Sample], report: Report) -> None:
-    asked: Counter[str] = Counter()
+    asked, right = Counter[str](), Counter[str]()
     for sample in samples:
         asked.update(sample.asked)
+        right.update(sample.changed)
     sites, total = sum(sample.sites for sample in samples), asked.total()
-    rules = ", ".join(f"{rule} {count}" for rule, count in asked.most_common())
+    rules = ", ".join(f"{rule} {_asked(rule, count, right)}" for rule, count in asked.most_common())
     cut = sum(sample.cut for sample in samples)
     report.add(
         f"{family}: sites asked by repair",
@@ -168,6 +169,11 @@ def _work(family: str, samples: Sequence[Sample], report: Report) -> None:
         if sent:
             kinds = ", ".join(f"{method} {count}" for method, count in sent.most_common())
             report.add(f"{family}: requests of {step.replace('_', ' ')}", kinds)
+
+
+def _asked(rule: str, count: int, changed: Mapping[str, int]) -> str:
+    """Of sites that are new nothing was kept that could have changed."""
+    return str(count) if rule == "new" else f"{count} of which {changed.get(rule, 0)} changed"
 
 
 def _spread(report: Report, name: str, seconds: Sequence[float], bar: float | None = None) -> None:

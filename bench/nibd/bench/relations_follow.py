@@ -57,7 +57,8 @@ class Built:
 
 @dataclass(slots=True)
 class Sample:
-    """One transition. `asked` counts sites by the rule that had them asked; `requests` are LSP's, by step.
+    """One transition. `asked` counts sites by the rule that had them asked, `changed` those of them that had
+    referred to something else before; `requests` are LSP's, by step.
 
     `started`: the warm side had to start its server. `vary`: the sites in which two rebuilds differ.
     """
@@ -69,6 +70,7 @@ class Sample:
     sites: int = 0
     unknown: int = 0
     asked: dict[str, int] = field(default_factory=dict)
+    changed: dict[str, int] = field(default_factory=dict)
     cut: int = 0
     publish_s: float = 0.0
     repair_s: float = 0.0
@@ -236,8 +238,7 @@ class _Walk:
         sample.to_repaired_s = time.perf_counter() - started
         sample.started = self.warm.starts > starts
         sample.sites, sample.unknown = record.counts["sites"], record.counts["unknown"]
-        rules = {key: int(count) for key, count in record.work.items() if key.startswith("asked_")}
-        sample.asked = {key.removeprefix("asked_"): count for key, count in rules.items()}
+        sample.asked, sample.changed = _by_rule(record, "asked_"), _by_rule(record, "changed_")
         sample.cut = int(record.work["cut"])
         sample.requests["repair"] = self.warm.sent().since(before)
         return snapshot, record
@@ -262,15 +263,7 @@ class _Walk:
             sample.cold_s = time.perf_counter() - started
 
     def _rebuilt(self, snapshot: Snapshot, sample: Sample | None) -> Records:
-        with side(self.views, self.chain.family, self.how.servers) as fresh:
-            fresh.hold(snapshot.tree)
-            started = time.perf_counter()
-            record = fresh.relate(snapshot)
-            seconds = time.perf_counter() - started
-            if sample is not None:
-                sample.rebuild_s = seconds
-                sample.requests["rebuild"] = dict(fresh.sent().counts)
-            return fresh.records(record)
+        return rebuilt(self.views, self.chain.family, self.how.servers, snapshot, sample)
 
     def _verified(self, related: Snapshot, sample: Sample) -> Records:
         before = self.warm.sent()
@@ -283,6 +276,26 @@ class _Walk:
         sample.memory_bytes = self.warm.server.memory_bytes()
         self.warm.kept[0] = related.with_relations(self.chain.family, record)
         return self.warm.records(record)
+
+
+def rebuilt(
+    views: Published, family: str, servers: Sequence[Path], snapshot: Snapshot, sample: Sample | None = None
+) -> Records:
+    """What fresh servers say of a snapshot's tree; what that took is noted in `sample`."""
+    with side(views, family, servers) as fresh:
+        fresh.hold(snapshot.tree)
+        started = time.perf_counter()
+        record = fresh.relate(snapshot)
+        seconds = time.perf_counter() - started
+        if sample is not None:
+            sample.rebuild_s = seconds
+            sample.requests["rebuild"] = dict(fresh.sent().counts)
+        return fresh.records(record)
+
+
+def _by_rule(record: ViewRecord, prefix: str) -> dict[str, int]:
+    found = {key: int(count) for key, count in record.work.items() if key.startswith(prefix)}
+    return {key.removeprefix(prefix): count for key, count in found.items()}
 
 
 def _say(sample: Sample) -> None:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nibd.bench.rebuild import NO_DENSE
+from nibd.bench.relations_by_file import RepairByFile
 from nibd.bench.world import BenchError
 from nibd.repair.git import GitSource, open_source
 from nibd.repair.policy import EXTRACTOR, Policy
@@ -135,7 +136,8 @@ class Side:
         return record
 
     def by_file(self, snapshot: Snapshot) -> Resolved:
-        return self.relating.by_file(snapshot, self.family, self.kept[:1], silent)
+        """The coarser path, to compare with."""
+        return self.relating.repaired_as(RepairByFile, snapshot, self.family, self.kept[:1], silent)
 
     def keep(self, snapshot: Snapshot, record: ViewRecord) -> Snapshot:
         """Repair the next from here; the snapshot with its relations."""

@@ -9,26 +9,26 @@ What others may notice of the change:
 - a target is *lost* when the line that it stands on, or one that shares its name in that unit, changed;
 - a name is *turned* when something visible from outside the unit begins or ceases to be called so, or is
   imported from elsewhere and so leads elsewhere who imports it from here;
-- a symbol's *surface* changed when its header did, or what its body gives back: then whoever refers to it
-  may refer to other things through it.
+- a symbol's *surface* changed (`surface`): then whoever refers to it may refer to other things through it.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Container
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from nibd.repair.relations.source_file import Key, SourceFile
+from nibd.repair.relations.surface import GIVES_BACK, code_lines, header, surface
 from nibd.stores.relation_types import RelationKind, Site, Target
 from nibd.stores.types import Level
 
-_GIVES_BACK = re.compile(r"\b(return|yield|await|throw|raise)\b|=>")
 _BINDS_ANY = re.compile(r"import\s*\*|import\s+\.|export\s*\*|::\s*\*|#\s*include|using\s+namespace")
 _BINDING = frozenset({RelationKind.DEFINITION, RelationKind.WRITE, RelationKind.IMPORT})
 _FILE_KEY: Key = ("", 0)
 _EXPORTS = "__all__"
+_SETS_ATTRIBUTES = frozenset({"python", "javascript", "typescript", "tsx"})
 _NO_WORD = re.compile(r"\W+")
 _QUOTED = re.compile(r"""["'](\w+)["']""")
 _FROM_QUOTES = (re.compile(r"""\bfrom\s*["']([^"']+)["']"""), False)
@@ -56,7 +56,10 @@ class FileChange:
     joined: frozenset[str] = frozenset()
     """Names that one more unit has: what was not found by such a name may be found now."""
     rebound: frozenset[str] | None = frozenset()
-    """Names that are bound on lines that changed: they may mean something else in the file. `None`: all."""
+    """Names that are bound on lines that changed, outside of callables: they may mean something else in the
+    file. `None`: all."""
+    enclosed: frozenset[int] = frozenset()
+    """Sites of `new` in units within a callable that binds their name on a line that changed."""
     resurfaced: frozenset[Key] = frozenset()
     """Symbols whose surface changed, and those that are gone."""
     changed_keys: frozenset[Key] = frozenset()
@@ -73,6 +76,25 @@ class FileChange:
             return key not in self.new.ordinals
         return self.old.lines_with(key, target.name) != self.new.lines_with(key, target.name)
 
+    def resurfaces(self, target: Target) -> bool:
+        """Whether what is reached through `target`, in this file, may be something else."""
+        key = (target.qualified, target.ordinal)
+        if self.old is None or self.new is None:
+            return True
+        if key not in self.changed_keys:
+            return False
+        if key not in self.old.ordinals or key not in self.new.ordinals:
+            return True
+        if self.new.units[self.new.ordinals[key]].level is Level.CALLABLE:
+            return key in self.resurfaced
+        if not target.name:
+            return key != _FILE_KEY and header(self.old, key) != header(self.new, key)
+        return self._code_with(self.old, key, target.name) != self._code_with(self.new, key, target.name)
+
+    @staticmethod
+    def _code_with(file: SourceFile, key: Key, name: str) -> list[str]:
+        return list(code_lines(file.lines_with(key, name), file.language))
+
 
 def compare(old: SourceFile | None, new: SourceFile | None) -> FileChange:
     """The change from one version of a path to another."""
@@ -81,7 +103,8 @@ def compare(old: SourceFile | None, new: SourceFile | None) -> FileChange:
         assert only is not None
         names = {name for _, name, _ in _visible(only)} | {_stem(only.path)}
         keys = frozenset(only.keys)
-        return FileChange(old, new, {}, frozenset(names), frozenset(), frozenset(names), keys, keys)
+        all_names = frozenset(names)
+        return FileChange(old, new, turned=all_names, rebound=all_names, resurfaced=keys, changed_keys=keys)
     changed = {
         key for key in {**old.own_texts, **new.own_texts} if old.own_texts.get(key) != new.own_texts.get(key)
     }
@@ -92,8 +115,8 @@ def compare(old: SourceFile | None, new: SourceFile | None) -> FileChange:
         _kept(old, new, changed),
         turned,
         frozenset(new.units[new.ordinals[key]].name for key in new.ordinals.keys() - old.ordinals) - turned,
-        _rebound(old, new),
-        frozenset(key for key in changed if _surface(old, key) != _surface(new, key)),
+        *_rebound(old, new),
+        frozenset(key for key in changed if surface(old, key) != surface(new, key)),
         frozenset(changed),
     )
 
@@ -129,13 +152,21 @@ def _visible(file: SourceFile) -> set[tuple[Key, str, str]]:
     found.update((_FILE_KEY, name, _EXPORTS) for name in _exported(file))
     sources = _sources(file)
     for site in file.sites:
-        if site.kind is RelationKind.WRITE or (
-            site.kind in _BINDING and file.units[site.unit].level is not Level.CALLABLE
+        if site.kind in _BINDING and (
+            file.units[site.unit].level is not Level.CALLABLE or _is_set_outside(file, site)
         ):
             source = sources[file.line_of(site)] if site.kind is RelationKind.IMPORT else ""
             is_of_source = site.name in _NO_WORD.split(source)  # it says from where, and takes nothing
             found.add((file.keys[site.unit], site.name, "" if is_of_source else source))
     return found
+
+
+def _is_set_outside(file: SourceFile, site: Site) -> bool:
+    """Whether a callable binds it for others: an attribute that comes to be by being set, or a global."""
+    if site.kind is not RelationKind.WRITE or file.language not in _SETS_ATTRIBUTES:
+        return False
+    is_attribute = file.content[site.start_byte - 1 : site.start_byte] == b"."
+    return is_attribute or "global " in file.own_texts[file.keys[site.unit]]
 
 
 def _exported(file: SourceFile) -> list[str]:
@@ -159,40 +190,49 @@ def _sources(file: SourceFile) -> list[str]:
     return found if before else found[::-1]
 
 
-def _surface(file: SourceFile, key: Key) -> list[str] | None:
-    """The lines of a unit's own text that decide what can be reached through it."""
-    ordinal = file.ordinals.get(key)
-    if ordinal is None:
-        return None
-    unit, lines = file.units[ordinal], file.own_texts[key].splitlines()
-    if unit.level is not Level.CALLABLE:
-        return [] if unit.level is Level.FILE else [line.strip() for line in lines]
-    header = unit.header_end_line - unit.start_line + 1
-    gives = [line for line in lines[header:] if _GIVES_BACK.search(line)]
-    return [line.strip() for line in [*lines[:header], *gives]]
-
-
 def gives_back(file: SourceFile, site: Site) -> bool:
     """Whether a site stands on a line by which the unit around it gives something back."""
     start = file.content.rfind(b"\n", 0, site.start_byte) + 1
     end = file.content.find(b"\n", site.end_byte)
     line = file.content[start : end if end >= 0 else None]
-    return _GIVES_BACK.search(line.decode("utf-8", "replace")) is not None
+    return GIVES_BACK.search(line.decode("utf-8", "replace")) is not None
 
 
-def _rebound(old: SourceFile, new: SourceFile) -> frozenset[str] | None:
-    """Names that are bound on lines that changed; `None` when such a line may bind any name."""
+def _rebound(old: SourceFile, new: SourceFile) -> tuple[frozenset[str] | None, frozenset[int]]:
+    """Names that are bound on lines that changed; `None` when such a line may bind any name.
+
+    What a callable binds is bound in it alone: those are sites of units within it.
+    """
     before, after = (Counter(line.strip() for line in _lines(file)) for file in (old, new))
     changed = (before - after) | (after - before)
     if any(_BINDS_ANY.search(line) for line in changed):
-        return None
-    return frozenset(_bound_on(old, changed) | _bound_on(new, changed))
-
-
-def _bound_on(file: SourceFile, changed: Container[str]) -> set[str]:
-    lines = _lines(file)
+        return None, frozenset()
     names: set[str] = set()
-    statement: list[str] = []
+    inside: dict[Key, set[str]] = defaultdict(set)
+    for file in (old, new):
+        for unit, name in _bound_on(file, changed):
+            if file.units[unit].level is Level.CALLABLE:
+                inside[file.keys[unit]].add(name)
+            else:
+                names.add(name)
+    return frozenset(names), frozenset(_enclosed(new, inside))
+
+
+def _enclosed(file: SourceFile, inside: Mapping[Key, set[str]]) -> Iterator[int]:
+    for ordinal, unit in enumerate(file.units):
+        names: set[str] = set()
+        parent = unit.parent
+        while parent is not None:
+            names.update(inside.get(file.keys[parent], ()))
+            parent = file.units[parent].parent
+        if names:
+            yield from (i for i in file.sites_by_unit.get(ordinal, ()) if file.sites[i].name in names)
+
+
+def _bound_on(file: SourceFile, changed: Container[str]) -> Iterator[tuple[int, str]]:
+    """The names, each with the unit that binds it."""
+    lines = _lines(file)
+    statement: list[tuple[int, str]] = []
     is_changed, last = False, -2
     for site in file.sites:
         if site.kind not in _BINDING:
@@ -200,14 +240,14 @@ def _bound_on(file: SourceFile, changed: Container[str]) -> set[str]:
         line = file.line_of(site)
         if site.kind is not RelationKind.IMPORT:
             if lines[line].strip() in changed:
-                names.add(site.name)
+                yield site.unit, site.name
             continue
         if line > last + 1:  # another statement: what one imports changes with any line of it
-            names.update(statement if is_changed else ())
+            yield from statement if is_changed else ()
             statement, is_changed = [], False
-        statement.append(site.name)
+        statement.append((site.unit, site.name))
         is_changed, last = is_changed or lines[line].strip() in changed, line
-    return names.union(statement if is_changed else ())
+    yield from statement if is_changed else ()
 
 
 def _lines(file: SourceFile) -> list[str]:

@@ -9,6 +9,8 @@ surface   it stands in a unit that refers to a symbol whose surface changed: wha
           back, decides what other names there mean; or in a file that imports from one whose stars changed
 module    it stands in a file that imports by a name under which a file came or went
 unknown   a server did not answer before
+package   it refers into a package that configuration names anew, or leads nowhere in a file that imports one
+whole     configuration that changed touches its file
 
 The rules are for speed, not for proof: verification asks everything. The surface and module rules can reach
 far, and so can a turned name of sites that were found; together they are cut at `MAX_REACH` sites, files
@@ -22,6 +24,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from nibd.repair.relations.change import FileChange
+from nibd.repair.relations.configuration import UNTOUCHED, Touched
 from nibd.repair.relations.source_file import SourceFile
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.relation_types import FileRelations, Relation, RelationKind
@@ -68,7 +71,8 @@ class Plan:
 class Planner:
     """`base` holds the records of the old tree; `old` gives those of changed files.
 
-    Unless it `is_complete`, some sites of `base` are unknown.
+    Unless it `is_complete`, some sites of `base` are unknown. `importers` are the files that import one of
+    the packages that are touched.
     """
 
     def __init__(
@@ -78,12 +82,16 @@ class Planner:
         changes: Mapping[RepoPath, FileChange],
         old: Mapping[RepoPath, FileRelations],
         is_complete: bool = True,
+        touched: Touched = UNTOUCHED,
+        importers: Collection[RepoPath] = (),
     ) -> None:
         self._store = store
         self._base = base
         self._changes = changes
         self._old = old
         self._is_complete = is_complete
+        self._touched = touched
+        self._importers = importers
         self._elsewhere: dict[RepoPath, Asked] = {}
         self._turned = frozenset[str]().union(*(change.turned for change in changes.values()))
         self._joined = frozenset[str]().union(*(change.joined for change in changes.values()))
@@ -97,11 +105,33 @@ class Planner:
         for record in self._records(() if self._is_complete else self._base):
             if record.unknown:
                 self._asked(record).add(_unknown(record), "unknown")
+        if self._touched != UNTOUCHED:
+            self._by_configuration()
         for record in self._records(self._mentioning()):
             self._by_target(record, reach)
         for record in self._records(self._store.naming(self._turned | self._joined, self._base)):
             self._by_name(record, reach)
         return Plan(self._elsewhere, within, self._extend(reach))
+
+    def _by_configuration(self) -> None:
+        for _, packed in self._store.packed(self._base):
+            if packed.path in self._changes:
+                continue
+            if self._touched.has(packed.path):
+                record = packed.file()
+                self._asked(record).add(range(len(record.relations)), "whole")
+            elif packed.path in self._importers or any(
+                self._touched.has_package(place[0]) for place in packed.places
+            ):
+                record = packed.file()
+                found = [i for i, each in enumerate(record.relations) if self._is_packaged(record.path, each)]
+                if found:
+                    self._asked(record).add(found, "package")
+
+    def _is_packaged(self, path: RepoPath, relation: Relation) -> bool:
+        if not relation.targets:
+            return path in self._importers
+        return any(self._touched.has_package(target.package) for target in relation.targets)
 
     def _mentioning(self) -> set[RecordId]:
         found: set[RecordId] = set()
@@ -159,7 +189,7 @@ class Planner:
                     continue
                 if change.loses(target):
                     lost.append(index)
-                if (target.qualified, target.ordinal) in change.resurfaced:
+                if change.resurfaces(target):
                     units.add(relation.site.unit)
                 elif change.rebound is None and not (target.qualified or target.name):  # as a module
                     units.update(each.site.unit for each in relations)
@@ -179,7 +209,7 @@ class Planner:
         for index, site in enumerate(new.sites):
             if index not in kept:
                 why[index] = "new"
-            elif change.rebound is None or site.name in change.rebound:
+            elif change.rebound is None or site.name in change.rebound or index in change.enclosed:
                 why.setdefault(index, "line")
             elif site.name in self._turned:
                 why.setdefault(index, "turned")
@@ -187,6 +217,10 @@ class Planner:
                 why.setdefault(index, "joined")
             elif site.unit in units:
                 why.setdefault(index, "surface")
+            elif self._touched.has(new.path):
+                why.setdefault(index, "whole")
+            elif self._touched.packages and self._is_packaged(new.path, kept[index]):
+                why.setdefault(index, "package")
         return why
 
     def _extend(self, reach: Reach) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from nibd.repair.git import GitSource, MissingObject, TreeEntry
 from nibd.repair.private_tree import LOCK_FILES, Dependencies, ModuleCaches, find_dependencies, stamp
 from nibd.repair.progress import Progress, Reporter
-from nibd.repair.relations.configuration import is_configuration, what_counts
+from nibd.repair.relations.configuration import EVERYTHING, UNTOUCHED, Touched, is_configuration, touched
 from nibd.repair.relations.families import FAMILIES, families_of
 from nibd.repair.relations.includes import guesses
 from nibd.repair.relations.parts import NOTHING, Part, Totals
@@ -157,13 +157,20 @@ class Relating:
         ) as server:
             yield self._resolver_of(server, side)
 
-    def by_file(
-        self, snapshot: Snapshot, family: str, kept: Sequence[Snapshot], report: Reporter
+    def repaired_as(
+        self,
+        kind: type[RelationRepair],
+        snapshot: Snapshot,
+        family: str,
+        kept: Sequence[Snapshot],
+        report: Reporter,
     ) -> Resolved:
-        """What `relate` does by a coarser path, to compare with: whole files are asked instead of sites."""
+        """What `relate` does, by a repair with another plan, to compare with."""
         side, profile = self.side(snapshot), self.profile(family)
-        repair = self._repair(family, profile, lambda target: self.resolver(family, target, report), report)
-        return replace(repair, by_file=True).run(self._base(family, profile, kept, side), side)
+        repair = self._repair(
+            family, profile, lambda target: self.resolver(family, target, report), report, kind
+        )
+        return repair.run(self._base(family, profile, kept, side), side)
 
     def profile(self, family: str) -> ProfileId:
         """What the family's relations depend on outside the tree. Raises ServerMissing."""
@@ -205,9 +212,14 @@ class Relating:
         return replace(record, reason=reason, work={**record.work, "dropped": dropped})
 
     def _repair(
-        self, family: str, profile: ProfileId, resolver: Callable[[Side], Resolver], report: Reporter
+        self,
+        family: str,
+        profile: ProfileId,
+        resolver: Callable[[Side], Resolver],
+        report: Reporter,
+        kind: type[RelationRepair] = RelationRepair,
     ) -> RelationRepair:
-        return RelationRepair(
+        return kind(
             family,
             profile,
             self.store,
@@ -226,9 +238,7 @@ class Relating:
         if many and sum(1 for _ in changed) > many:
             self.memory.ask_audit(family)
 
-    def reason(
-        self, family: str, unknown: int, unanswered: int = 0, why: str | None = None
-    ) -> str | None:
+    def reason(self, family: str, unknown: int, unanswered: int = 0, why: str | None = None) -> str | None:
         """What the answers lack, in words: `unanswered` sites are known, but not confirmed at this tree.
 
         `why` there are `unknown` sites, as far as that was told.
@@ -251,12 +261,13 @@ class Relating:
             found = self._finished(snapshot, family, record, profile)
             if found is None:
                 continue
-            if self._is_configured_anew(family, snapshot.tree, target.tree) or (
+            reach = self._touched(family, snapshot.tree, target.tree)
+            if reach.everything or (
                 family == "c" and self._guesses(self.side(snapshot)) != self._guesses(target)
             ):
                 self.workspace.end(family)  # some servers read their configuration at the start alone
                 continue
-            return Base(self.side(snapshot), *found)
+            return Base(self.side(snapshot), *found, reach)
         return None
 
     def _finished(
@@ -283,25 +294,27 @@ class Relating:
                 return record if is_whole and self.holds(record) else None
         return None
 
-    def _is_configured_anew(self, family: str, old: TreeId, new: TreeId) -> bool:
-        """Whether a file that configures the server differs, so that any relation may."""
+    def _touched(self, family: str, old: TreeId, new: TreeId) -> Touched:
+        """How far the files that configure the server differ."""
         try:
             changes = self.source.changes(old, new, renames=False)
         except MissingObject:
-            return True
-        if any(is_configuration(family, entry.path) for entry in (*changes.added, *changes.deleted)):
-            return True
-        return any(
-            is_configuration(family, after.path)
-            and what_counts(before.path, self._bytes(before)) != what_counts(after.path, self._bytes(after))
-            for before, after in changes.modified
-        )
+            return EVERYTHING
+        found = UNTOUCHED
+        pairs: list[tuple[TreeEntry | None, TreeEntry | None]] = [*changes.modified]
+        pairs += [(entry, None) for entry in changes.deleted]
+        pairs += [(None, entry) for entry in changes.added]
+        for before, after in pairs:
+            entry = before or after
+            if entry is not None and is_configuration(family, entry.path):
+                found = found.plus(touched(entry.path, self._bytes(before), self._bytes(after)))
+        return found
 
     def _guesses(self, side: Side) -> tuple[bool, ...]:
         return guesses(self.structure, side.listing)
 
-    def _bytes(self, entry: TreeEntry) -> bytes:
-        return self.source.read(entry.blob) or b""
+    def _bytes(self, entry: TreeEntry | None) -> bytes | None:
+        return None if entry is None else self.source.read(entry.blob) or b""
 
     def side(self, snapshot: Snapshot) -> Side:
         return Side(snapshot.tree, self.structure.listing(snapshot.listing))
@@ -387,6 +400,7 @@ def _record(profile: ProfileId, resolved: Resolved, assurance: Assurance, is_bui
             "cut": resolved.cut,
             "asked": sum(resolved.asked.values()),
             **{f"asked_{rule}": count for rule, count in resolved.asked.items()},
+            **{f"changed_{rule}": count for rule, count in resolved.changed.items()},
         },
     )
 

@@ -15,6 +15,7 @@ was; what it has so far can be published in parts. Files come in any order and g
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -22,6 +23,7 @@ from itertools import chain
 from nibd.repair.progress import Progress, Reporter
 from nibd.repair.relations.asking import Asking
 from nibd.repair.relations.change import FileChange, compare
+from nibd.repair.relations.configuration import UNTOUCHED, Touched
 from nibd.repair.relations.families import FAMILIES
 from nibd.repair.relations.includes import narrowed, reached_between
 from nibd.repair.relations.parts import NOTHING, Part, Parts, Totals
@@ -51,24 +53,30 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What a repair starts from: a tree, and the records that are its relations."""
+    """What a repair starts from: a tree, and the records that are its relations.
+
+    `touched`: how far the configuration of the target differs.
+    """
 
     side: Side
     records: Bitmap
     totals: Totals
+    touched: Touched = UNTOUCHED
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
     """The relations of a family at a tree. `asked` counts sites by the rule that had them asked.
 
-    `cut` sites that a wide rule wanted were left to verification.
+    `changed` counts those that were kept otherwise, and refer to something else than before. `cut` sites
+    that a wide rule wanted were left to verification.
     """
 
     resolution: ResolutionId
     records: Bitmap
     totals: Totals
     asked: Mapping[str, int]
+    changed: Mapping[str, int]
     cut: int
     seconds: float
     is_fresh: bool
@@ -79,11 +87,13 @@ class Resolved:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What was asked so far."""
+    """What was asked so far. `changed` as in `Resolved`; `paths` have the records of a repair."""
 
     records: Bitmap = field(default_factory=Bitmap)
     totals: Totals = NOTHING
     is_fresh: bool = False
+    changed: Counter[str] = field(default_factory=Counter)
+    paths: frozenset[RepoPath] = frozenset()
 
     def plus(self, rows: Iterable[int], files: Iterable[FileRelations]) -> _Made:
         return replace(self, records=self.records.changed(add=rows), totals=self.totals.plus(files))
@@ -91,16 +101,32 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A file whose relations are known but for the sites `asked`, by index."""
+    """A file and the sites of it that are `asked`, by index, each for one of `rules`.
+
+    `known` is what others refer to, and what these did before, as far as they were there. Of one that
+    `is_stored` there is a record that holds while nothing changed.
+    """
 
     file: SourceFile
     known: Mapping[int, Targets]
     asked: tuple[int, ...]
+    rules: tuple[str, ...] = ()
+    is_stored: bool = False
+
+    def changed(self, answers: Sequence[Targets]) -> Counter[str]:
+        """For how many sites each rule was right: they refer to something else than before."""
+        found = zip(self.asked, self.rules, answers, strict=True)
+        return Counter(rule for i, rule, answer in found if i in self.known and self.known[i] != answer)
 
     def answered(self, answers: Sequence[Targets]) -> FileRelations:
         targets = {**self.known, **dict(zip(self.asked, answers, strict=True))}
         relations = tuple(Relation(site, targets[i]) for i, site in enumerate(self.file.sites))
         return FileRelations(self.file.path, self.file.blob, self.file.language, relations)
+
+
+def _ordered(why: Mapping[int, str]) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    indexes = tuple(sorted(why))
+    return indexes, tuple(why[index] for index in indexes)
 
 
 def _require_answers(files: Sequence[FileRelations], resolver: Resolver) -> None:
@@ -123,8 +149,6 @@ class RelationRepair:
     resolver: Callable[[Side], Resolver]
     """Gives the resolver of a server that holds this tree and has settled."""
     report: Reporter
-    by_file: bool = False
-    """Ask whole files instead of sites: the coarser path, to compare with."""
     is_fresh: Callable[[], bool] = lambda: False
     """Whether the server that is running has seen no other tree."""
     first: Sequence[RepoPath] = ()
@@ -141,7 +165,7 @@ class RelationRepair:
         old = self._old(base.records, {*come, *gone})
         changes = self._changes(gone, come)
         before = {path: file for path, (_, file) in old.items()}
-        plan = Planner(self.store, base.records, changes, before, base.totals.unknown == 0).plan()
+        plan = self.plan(base, changes, before)
         if self.family == "c" and base.records:
             plan = narrowed(
                 plan, changes, reached_between(self.structure, base.side.listing, target.listing)
@@ -152,34 +176,68 @@ class RelationRepair:
         else:
             made = self._built(plan, changes, asking, target.tree)
         totals = base.totals.plus([file for _, file in old.values()], -1)
-        totals = totals.plus([asked.file for asked in plan.elsewhere.values()], -1).together(made.totals)
+        again = [asked.file for path, asked in plan.elsewhere.items() if path in made.paths]
+        totals = totals.plus(again, -1).together(made.totals)
         replaced = [row for row, _ in old.values()]
-        replaced += [row for path in plan.elsewhere if (row := self.store.record_at(base.records, path))]
+        replaced += [row for file in again if (row := self.store.record_at(base.records, file.path))]
         bits = base.records.changed(remove=replaced, add=made.records)
         resolution = self.store.add_resolution(self.family, target.tree, self.profile, bits)
         seconds = time.perf_counter() - started
-        asked, why = plan.counts(), asking.unanswered
-        return Resolved(resolution, bits, totals, asked, plan.cut, seconds, made.is_fresh, why)
+        return Resolved(
+            resolution,
+            bits,
+            totals,
+            plan.counts(),
+            made.changed,
+            plan.cut,
+            seconds,
+            made.is_fresh,
+            asking.unanswered,
+        )
+
+    def plan(
+        self, base: Base, changes: Mapping[RepoPath, FileChange], old: Mapping[RepoPath, FileRelations]
+    ) -> Plan:
+        """What to ask. `old` are the relations of the changed files in `base`."""
+        importers = self._importers(base.touched, base.side.listing)
+        is_complete = base.totals.unknown == 0
+        return Planner(self.store, base.records, changes, old, is_complete, base.touched, importers).plan()
+
+    def _importers(self, touched: Touched, listing: Bitmap) -> set[RepoPath]:
+        """The files that import a package which is touched."""
+        if not touched.packages:
+            return set()
+        return {
+            file.path
+            for row, file in self.structure.files(listing)
+            if file.language in FAMILIES[self.family]
+            and any(touched.imports(each.module) for each in self.structure.imports(row))
+        }
 
     def _repaired(self, batches: Iterable[list[Draft]], asking: Asking, plan: Plan) -> _Made:
-        made = _Made()
+        made, done = _Made(), 0
         for drafts in batches:
-            files = self._answered(drafts, asking)
-            made = made.plus(self.store.add(files), files)
-            self.report(Progress(self.family, made.totals.files, len(plan.within) + len(plan.elsewhere)))
+            files, changed = self._answered(drafts, asking)
+            made = replace(
+                made.plus(self.store.add(files), files),
+                changed=made.changed + changed,
+                paths=made.paths.union(file.path for file in files),
+            )
+            done += len(drafts)
+            self.report(Progress(self.family, done, len(plan.within) + len(plan.elsewhere)))
         return made
 
     def _built(
         self, plan: Plan, changes: Mapping[RepoPath, FileChange], asking: Asking, tree: TreeId
     ) -> _Made:
-        """All relations; what a build of the same tree that did not come to its end had is not asked again."""
+        """All relations; what a build of this tree that did not come to its end had is not asked again."""
         stage = self.store.staged(self.family, tree, self.profile)
         staged = [record for _, record in self.store.packed(stage.records)]
         made = _Made(stage.records, NOTHING.plus_packed(staged), stage.is_fresh)
         parts, sites = Parts(), sum(map(len, plan.within.values()))
         begun, done = False, {record.path for record in staged}
         for drafts in self._batches(self._ordered(plan), changes, {}, done):
-            files = self._answered(drafts, asking)
+            files, _ = self._answered(drafts, asking)
             if asking.is_over:  # what it left open is not kept: the next build asks it
                 raise ServerFailed(asking.why_over)
             if not begun:
@@ -264,18 +322,25 @@ class RelationRepair:
             assert new is not None, "only files that are there are asked about"
             before = old.get(path)
             kept = {} if before is None else kept_relations(changes[path], before[1], new)
-            asked = range(len(new.sites)) if self.by_file else sorted(why)
-            yield Draft(new, {i: each.targets for i, each in kept.items() if i not in why}, tuple(asked))
+            yield Draft(new, {i: each.targets for i, each in kept.items()}, *_ordered(why))
 
     def _unchanged(self, plan: Plan) -> Iterator[Draft]:
         for asked in plan.elsewhere.values():
             record = asked.file
-            file = self.sources.get(record.path, record.blob, record.language)
-            if file is None or len(file.sites) != len(record.relations):
+            sites = tuple(relation.site for relation in record.relations)
+            file = self.sources.get(record.path, record.blob, record.language, sites)
+            if file is None or file.sites != sites:
                 raise CorruptRelations(f"the relations of {record.path!r} are not those of {record.blob}")
-            every = range(len(file.sites)) if self.by_file else sorted(asked.why)
-            yield Draft(file, {i: each.targets for i, each in enumerate(record.relations)}, tuple(every))
+            known = {i: each.targets for i, each in enumerate(record.relations)}
+            yield Draft(file, known, *_ordered(asked.why), is_stored=True)
 
-    def _answered(self, drafts: list[Draft], asking: Asking) -> list[FileRelations]:
+    def _answered(self, drafts: list[Draft], asking: Asking) -> tuple[list[FileRelations], Counter[str]]:
+        """The relations that are to be stored, and how many sites changed by rule."""
         answers = asking.ask([Question(draft.file, draft.asked) for draft in drafts])
-        return [draft.answered(answer) for draft, answer in zip(drafts, answers, strict=True)]
+        files, changed = [], Counter[str]()
+        for draft, answer in zip(drafts, answers, strict=True):
+            found = draft.changed(answer)
+            changed.update(found)
+            if found or not draft.is_stored:
+                files.append(draft.answered(answer))
+        return files, changed

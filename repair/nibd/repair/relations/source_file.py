@@ -39,6 +39,8 @@ class SourceFile:
     language: str
     content: bytes
     units: tuple[Unit, ...]
+    known_sites: tuple[Site, ...] | None = None
+    """Where they are kept: parsing is most of what asking about a few sites of a file would take."""
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:
@@ -46,6 +48,8 @@ class SourceFile:
 
         Raises ServerFailed when the clock stopped the parser: that it has no sites would be a guess.
         """
+        if self.known_sites is not None:
+            return self.known_sites
         if self.language not in FAMILY_OF:
             return ()
         found = sites(self.content, self.language, self.units)
@@ -142,22 +146,27 @@ class SourceFiles:
         self._facts = facts
         self._kept: BoundedCache[tuple[RepoPath, BlobId, str], SourceFile] = BoundedCache(cache_bytes)
 
-    def get(self, path: RepoPath, blob: BlobId, language: str) -> SourceFile | None:
-        """`None` when the blob can't be read or is not text."""
+    def get(
+        self, path: RepoPath, blob: BlobId, language: str, sites: tuple[Site, ...] | None = None
+    ) -> SourceFile | None:
+        """`None` when the blob can't be read or is not text. `sites`, where they are known."""
         key = (path, blob, language)
         found = self._kept.get(key)
         if found is None:
-            found = self._read(path, blob, language)
+            found = self._read(path, blob, language, sites)
             if found is not None:
                 self._kept.put(key, found, 20 * len(found.content) + 1_000)
         return found
 
-    def _read(self, path: RepoPath, blob: BlobId, language: str) -> SourceFile | None:
+    def _read(
+        self, path: RepoPath, blob: BlobId, language: str, sites: tuple[Site, ...] | None
+    ) -> SourceFile | None:
         data = self._source.read(blob)
         text = Skip.MISSING_OBJECT if data is None else decode(data)
         if isinstance(text, Skip):
             return None
-        return SourceFile(path, blob, language, text.content, self._units(blob, language, text.content))
+        units = self._units(blob, language, text.content)
+        return SourceFile(path, blob, language, text.content, units, sites)
 
     def _units(self, blob: BlobId, language: str, content: bytes) -> tuple[Unit, ...]:
         key = (blob, language)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 
 from nibd.repair.servers.inbound import Json
@@ -108,6 +109,15 @@ class Guard:
     shut_by: str
 
 
+class Holds(Enum):
+    """Changes that a server holds as soon as it was told of them."""
+
+    NOTHING = "nothing"
+    OPENED = "opened"
+    """Another text of files that are open."""
+    ALL = "all"
+
+
 @dataclass(frozen=True, slots=True)
 class Driver:
     """One language server. See the module.
@@ -147,6 +157,9 @@ class Driver:
     """It says by `experimental/serverStatus` whether it is quiescent; until it has, its answers are empty."""
     settle_wait_s: float = 0.0
     """How long after a change it may still answer from old text without saying that it works."""
+    holds_at_once: Holds = Holds.NOTHING
+    """What changes it holds in every answer that is asked for after it was told of them: for these there is
+    no waiting and no probing, once it has settled after its start."""
     nothing_found: tuple[str, ...] = ()
     """Beginnings of error messages that mean an answer: there is nothing at that place."""
     language_ids: Mapping[bytes, str] = field(default_factory=dict)

@@ -14,11 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from nibd.repair.servers.driver import Driver, Guard, Installed, Launch, Missing, Options, Search
+from nibd.repair.servers.driver import Driver, Guard, Holds, Installed, Launch, Missing, Options, Search
 from nibd.repair.servers.go_modules import GoModules, Modules, module_files, overlay_flag
 from nibd.repair.servers.programs import candidates, find_server, first_line, output_of, private_home
 
 INSTALL = "go install golang.org/x/tools/gopls@latest"
+_NO_DIAGNOSTICS = {"diagnosticsTrigger": "Save", "diagnosticsDelay": "24h"}
+"""Nobody saves here: else all packages are diagnosed while questions wait, which doubles what they take."""
 
 
 def find(search: Search) -> Installed | Missing:
@@ -56,7 +58,7 @@ def launch(installed: Installed, root: Path, options: Options) -> Launch:
     modules = GoModules(go, version, root, options.cache / "go-mod", env).find(files)
     if modules.overlay is not None:
         env["GOFLAGS"] += f" {overlay_flag(modules.overlay)}"
-    settings = {"symbolScope": "workspace", "vulncheck": "Off", "verboseOutput": False}
+    settings = {"symbolScope": "workspace", "vulncheck": "Off", "verboseOutput": False} | _NO_DIAGNOSTICS
     argv = (str(installed.program), "serve")
     return Launch(argv, env, settings, {"gopls": settings}, _limits(root, options, modules))
 
@@ -106,6 +108,7 @@ DRIVER = Driver(
         Guard("go.mod rewritten while it is read", "-mod=readonly or -mod=vendor"),
     ),
     configuration=(b"go.mod", b"go.sum", b"go.work", b"modules.txt"),
+    holds_at_once=Holds.ALL,
     opens_files=True,
     nothing_found=("no identifier found", "no object found", "failed to resolve import"),
     language_ids={b".go": "go"},

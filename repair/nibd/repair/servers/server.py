@@ -5,7 +5,8 @@ questions; then for each transition `changed`, `settle`, questions. Files are re
 the private tree must hold the new tree before `changed` is called, and only then.
 
 A **settled** server has ended the work that it announced, is quiescent where it tells, and has given equal
-answers to the same probes in two rounds. Answers read before may be empty or old.
+answers to the same probes in two rounds. Answers read before may be empty or old. Later, for a change that
+its driver says it `holds_at_once`, the work that it announces is all that is waited for.
 
 Nothing is raised once it has started: a server that died, hangs or refuses gives `Unknown`, `is_alive` tells.
 It never edits, never runs anything, and asks nothing of the repository.
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from nibd.repair.servers.driver import UTF_8, UTF_16, Driver, Installed, Launch, Options
+from nibd.repair.servers.driver import UTF_8, UTF_16, Driver, Holds, Installed, Launch, Options
 from nibd.repair.servers.errors import ServerFailed, Unknown
 from nibd.repair.servers.inbound import ClientSide, Json
 from nibd.repair.servers.locations import Location, Uris
@@ -83,6 +84,8 @@ class LanguageServer:
         self._versions: dict[RepoPath, int] = {}
         self._probes: tuple[Request, ...] = ()
         self._changed_at = time.monotonic()
+        self._holds_all = False
+        """Whether there is nothing to wait for but work that it announces."""
 
     @classmethod
     def start(cls, driver: Driver, installed: Installed, root: Path, options: Options) -> Self:
@@ -192,6 +195,16 @@ class LanguageServer:
             self._configure()
         self._connection.drain()
         self._changed_at = time.monotonic()
+        self._holds_all = self._holds_all and self._holds_at_once(dict(groups))
+
+    def _holds_at_once(self, groups: Mapping[int, Sequence[RepoPath]]) -> bool:
+        if self.driver.holds_at_once is Holds.OPENED:
+            return (
+                not groups[_CREATED]
+                and not groups[_DELETED]
+                and set(groups[_CHANGED]) <= self._versions.keys()
+            )
+        return self.driver.holds_at_once is Holds.ALL
 
     def settle(self, timeout_s: float, probes: Sequence[Request] = ()) -> Settled | Unknown:
         """Wait until it has settled. `probes` are places of sites in several files; kept for later calls.
@@ -206,6 +219,8 @@ class LanguageServer:
             idle = self._await_idle(deadline)
             if isinstance(idle, Unknown):
                 return idle
+            if self._holds_all:
+                return Settled(time.monotonic() - begun, rounds)
             work_begun = self._client.work_begun
             left_s = max(0.1, deadline - time.monotonic())
             answers = self._places(_DEFINITION, self._probes, WINDOW, left_s)
@@ -219,6 +234,7 @@ class LanguageServer:
             self._connection.wait_for_news(PROBE_PAUSE_S)
         if self.fresh_memory is None:
             self.note_fresh_memory()
+        self._holds_all = True
         return Settled(time.monotonic() - begun, rounds)
 
     def definitions(
@@ -305,7 +321,7 @@ class LanguageServer:
             if self._connection.dead is not None:
                 return self._connection.dead
             now = time.monotonic()
-            early = self._changed_at + self.driver.settle_wait_s - now
+            early = 0.0 if self._holds_all else self._changed_at + self.driver.settle_wait_s - now
             busy = bool(client.work) or (self.driver.reports_status and not client.quiescent)
             if not busy and early <= 0:
                 return None
@@ -362,6 +378,7 @@ class LanguageServer:
             return
         uri, version = self._uris.of(path), self._versions.get(path, 0) + 1
         if version == 1:
+            self._holds_all = self._holds_all and self.driver.holds_at_once is Holds.ALL
             document = {"uri": uri, "languageId": self.driver.language_id(path), "version": 1, "text": text}
             self._connection.notify("textDocument/didOpen", {"textDocument": document})
         else:

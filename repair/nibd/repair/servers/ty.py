@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nibd.repair.servers.driver import Driver, Guard, Installed, Launch, Missing, Options, Search
+from nibd.repair.servers.driver import Driver, Guard, Holds, Installed, Launch, Missing, Options, Search
 from nibd.repair.servers.programs import find_server, private_home
 
 INSTALL = "pip install ty"
@@ -54,6 +54,7 @@ DRIVER = Driver(
         ),
         Guard("a program on PATH (uv for script metadata)", "PATH names no folder that exists"),
     ),
+    holds_at_once=Holds.ALL,
     language_ids={b".py": "python", b".pyi": "python", b".pyw": "python"},
     line_ends=("\n", "\r"),
 )

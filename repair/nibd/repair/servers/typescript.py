@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from nibd.repair.servers.driver import Driver, Guard, Installed, Launch, Missing, Options, Search
+from nibd.repair.servers.driver import Driver, Guard, Holds, Installed, Launch, Missing, Options, Search
 from nibd.repair.servers.programs import candidates, first_line, output_of, private_home
 
 INSTALL = "npm install --global typescript@7"
@@ -105,6 +105,7 @@ DRIVER = Driver(
     ),
     configuration=(b"package.json",),
     opens_files=True,
+    holds_at_once=Holds.OPENED,
     settle_wait_s=0.3,
     audit_after=100,
     language_ids=_IDS,
