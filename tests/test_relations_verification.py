@@ -105,6 +105,19 @@ class TestInSteps:
             world.relate()
             assert compared(world.contents(), right) == []
 
+    def test_what_was_verified_whole_is_told_once_more_when_it_was_not_published_yet(
+        self, tmp_path: Path
+    ) -> None:
+        with World(tmp_path, "python", FILES) as world:
+            repaired(world)
+            wrong(world, "app0.py")
+            snapshot = world.current()
+            records = [
+                world.verifying.verify(snapshot, "python", lambda _: None, world.kept())[0] for _ in range(2)
+            ]
+            assert records[0] == records[1]
+            assert records[1].work["differences"] == 1
+
     def test_what_is_verified_already_is_verified_anew_when_that_is_asked_for(self, tmp_path: Path) -> None:
         with World(tmp_path, "python", FILES) as world:
             repaired(world)

@@ -33,6 +33,8 @@ class Verifying:
     relating: Relating
     _reached: dict[str, TreeId] = field(default_factory=dict)
     """By family, the tree whose reach is noted."""
+    _whole: dict[str, tuple[TreeId, ViewRecord]] = field(default_factory=dict)
+    """By family, the tree that was verified whole last, and the record of that."""
 
     def verify(
         self, snapshot: Snapshot, family: str, report: Reporter, kept: Sequence[Snapshot] = ()
@@ -62,6 +64,9 @@ class Verifying:
             report,
         )
         verified = verification.run(records)
+        tree, whole = self._whole.get(family, (None, before))
+        if not verified.files and verified.is_whole and tree == side.tree and whole.profile == profile:
+            return whole, verified  # asked for once more before it was published
         after = self._stored(family, side, before, verified.records)
         if verified.died:  # what it left unanswered says nothing of what is stored
             raise ServerFailed(f"{resolver.server.driver.server} died while relations were verified")
@@ -83,6 +88,8 @@ class Verifying:
             counts={**after.counts, "unanswered": verified.left, "verified": verified.done},
             work={**before.work, **work},
         )
+        if verified.is_whole:
+            self._whole[family] = (side.tree, record)
         return record, verified
 
     def _stored(self, family: str, side: Side, before: ViewRecord, records: Bitmap) -> ViewRecord:
