@@ -7,7 +7,8 @@ nothing, and may be stopped between two places.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from nibd.query import navigation
@@ -29,12 +30,13 @@ from nibd.repair.relations.relating import Relating
 from nibd.repair.relations.source_file import SourceFile
 from nibd.stores.agreement import Agreement
 from nibd.stores.bitmap import Bitmap
-from nibd.stores.relation_types import FAMILIES, RelationKind
+from nibd.stores.relation_types import FAMILIES, RelationKind, Target
 from nibd.stores.relations import ResolutionId
 from nibd.stores.snapshot import Snapshot
 from nibd.stores.types import CommitId, FileVersion, RepoPath
 
 PATIENCE_S = 30.0
+LOOK_S = 0.2
 OUTSIDE = -1
 """In place of a line, of what is outside the repository."""
 
@@ -60,15 +62,20 @@ class Agreeing:
         view = FamilyView(CachedRelations(self.relating.store), resolution, self._files(listing))
         sampled = self._sampled(listing)
         tally, not_offered = Tally(), set[str]()
-        for done, each in enumerate(sampled, 1):
-            if each.operation not in not_offered:
-                try:
-                    tally.compare(each, self._static(view, each), self._live(view, each))
-                except NotOffered:
-                    not_offered.add(each.operation)
-                except NotHeld as moved:
-                    raise MovedAway(str(moved)) from moved
-            self.report(Progress("agreement", done, len(sampled)))
+        threads = ThreadPoolExecutor(1, "agreement")
+        try:
+            for done, each in enumerate(sampled, 1):
+                if each.operation not in not_offered:
+                    asked = threads.submit(self._asked, each)
+                    try:
+                        tally.compare(each, self._static(view, each), self._awaited(asked, view))
+                    except NotOffered:
+                        not_offered.add(each.operation)
+                    except NotHeld as moved:
+                        raise MovedAway(str(moved)) from moved
+                self.report(Progress("agreement", done, len(sampled)))
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
         return Agreement(self.snapshot.tree, commit, tally.rates())
 
     def _sampled(self, listing: Bitmap) -> list[Sampled]:
@@ -92,21 +99,31 @@ class Agreeing:
             return _lines(navigation.implementations(view, targets).found)
         return _lines(navigation.definition(view, targets).found)
 
-    def _live(self, view: FamilyView, sampled: Sampled) -> Lines | None:
+    def _asked(self, sampled: Sampled) -> Sequence[Target] | Sequence[LiveSite]:
+        """What the server says; in a thread of its own, and so of nothing that `relating` has."""
         scope = Scope(self.family, self.snapshot.tree, self.snapshot.listing, PATIENCE_S)
         spots = [(sampled.file.path, sampled.site.start_byte)]
+        if sampled.operation == REFERENCES:
+            return self.live.references(scope, spots)[1]
+        if sampled.operation == IMPLEMENTATIONS:
+            return self.live.implementations(scope, spots)[1]
+        return self.live.definition(scope, spots)[0].targets
+
+    def _awaited(
+        self, asked: Future[Sequence[Target] | Sequence[LiveSite]], view: FamilyView
+    ) -> Lines | None:
+        """A server may take long for one answer, and whoever stops this waits for none."""
+        while not wait([asked], LOOK_S).done:
+            self.report(Progress("agreement", 0, 1))
         try:
-            if sampled.operation == REFERENCES:
-                sites = self.live.references(scope, spots)[1]
-                declared = RelationKind.DEFINITION
-                return frozenset(_line(view, each) for each in sites if each.kind is not declared)
-            if sampled.operation == IMPLEMENTATIONS:
-                targets = self.live.implementations(scope, spots)[1]
-            else:
-                targets = self.live.definition(scope, spots)[0].targets
+            found = asked.result()
         except Unanswered:
             return None
-        return _lines(navigation.definition(view, targets).found)
+        declared = RelationKind.DEFINITION
+        sites = [each for each in found if isinstance(each, LiveSite)]
+        targets = [each for each in found if isinstance(each, Target)]
+        lines = {_line(view, each) for each in sites if each.kind is not declared}
+        return frozenset(lines) | _lines(navigation.definition(view, targets).found)
 
     def _source(self, file: FileVersion) -> SourceFile | None:
         return self.relating.sources.get(file.path, file.blob, file.language)

@@ -4,13 +4,15 @@ The snapshot is pinned until the answer is whole, and the navigator is asked abo
 and what the server says are of one tree.
 
 *Patience* is how long one question waits for a server that has to be started, or brought to the tree. Who
-did not insist on a live answer has little, and less for a while after it was used up in vain.
+did not insist on a live answer has little, less for a while after it was used up in vain, and none while
+servers are known to fail.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 from nibd.daemon.answers import Blobs
@@ -31,6 +33,17 @@ VAIN_PATIENCE_S = 0.1
 VAIN_FOR_S = 10.0
 """For so long after patience was used up for a tree in vain, there is only `VAIN_PATIENCE_S` for it."""
 NEEDED = frozenset({View.STRUCTURAL})
+_FAILED = (ErrorCode.VIEW_ABSENT, ErrorCode.VIEW_NOT_READY, ErrorCode.INTERNAL)
+"""What the next question would get as well, after as much work for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _InVain:
+    """A server was wanted for `tree` and not there, for the reason of `error`; that counts `until` then."""
+
+    tree: TreeId
+    until: float
+    error: RpcError
 
 
 class LiveAnswers:
@@ -43,8 +56,7 @@ class LiveAnswers:
         self._blobs = blobs
         self._texts = texts
         self._in_query = in_query
-        self._in_vain: dict[RepositoryId, tuple[TreeId, float]] = {}
-        """The tree that was waited for, and until when that counts."""
+        self._in_vain: dict[RepositoryId, _InVain] = {}
 
     async def answer(
         self, state: CheckoutState, commit: CommitId | None, question: Question
@@ -59,15 +71,17 @@ class LiveAnswers:
         with self._reading(state, None) as reading:
             if reading is None:
                 return None
-            tree, until = self._in_vain.get(repository, (None, 0.0))
-            in_vain = tree == reading.snapshot.tree and asyncio.get_running_loop().time() < until
+            tree, now = reading.snapshot.tree, asyncio.get_running_loop().time()
+            before = self._in_vain.get(repository)
+            in_vain = before if before and before.tree == tree and now < before.until else None
+            if in_vain and in_vain.error.code in _FAILED:
+                raise in_vain.error
             patience_s = VAIN_PATIENCE_S if in_vain else CASUAL_PATIENCE_S
             try:
                 return await self._answered(state, reading, question, patience_s)
             except RpcError as error:
-                if error.code == ErrorCode.TIMEOUT and not in_vain:
-                    until = asyncio.get_running_loop().time() + VAIN_FOR_S
-                    self._in_vain[repository] = (reading.snapshot.tree, until)
+                if in_vain is None and error.code in (ErrorCode.TIMEOUT, *_FAILED):
+                    self._in_vain[repository] = _InVain(tree, now + VAIN_FOR_S, error)
                 raise
 
     def _reading(self, state: CheckoutState, commit: CommitId | None) -> Any:

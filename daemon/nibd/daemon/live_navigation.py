@@ -33,6 +33,7 @@ from nibd.query.navigation_files import TreeFile
 from nibd.query.navigation_view import FileRecords, NoRelations
 from nibd.repair.relations.live import LiveSite, Scope, Spot, Subject
 from nibd.stores.relation_types import FAMILY_OF, Relation, RelationKind, Site, Target
+from nibd.stores.structure import StoredUnit
 from nibd.stores.types import RepoPath
 
 Steps = Generator[Ask, Any, Navigated]
@@ -99,19 +100,39 @@ class LiveNavigation(Navigation):
         units = meant_by(symbols.find(self.reading.structure, self.reading.listing, name), name)
         if not units:
             return Navigated(reason=f"nothing is called {name}")
-        if operation != "definition" and not are_one(units):
+        if operation == "definition":
+            return (yield from self._definitions_of(units))
+        if not are_one(units):
             candidates = tuple(map(self._place, units[:MAX_CANDIDATES]))
             return Navigated(candidates=candidates, reason=f"the name means {len(units)} symbols; name one")
         family = self._family_of(units[0].file.path)
-        opened = [
-            (self._opened(unit.file.path), unit.ordinal)
-            for unit in units[:MAX_CANDIDATES]
-            if FAMILY_OF.get(unit.file.language) == family
-        ]
+        opened = [(self._opened(unit.file.path), unit.ordinal) for unit in units]
         if operation == "callees":
             return (yield from self._callees_of(family, opened))
         spots = [self._named_at(family, file, index) for file, index in opened]
         return (yield from self._about_spots(family, None, spots))
+
+    def _definitions_of(self, units: Sequence[StoredUnit]) -> Steps:
+        """Where servers say that each unit is; where there is none for its language, the unit itself."""
+        page = self.question.page
+        shown = units[page.offset : page.offset + page.k]
+        spots: dict[str, list[Spot]] = {}
+        found: dict[tuple[object, ...], Found] = {}
+        for unit in shown:
+            family = FAMILY_OF.get(unit.file.language)
+            if family is None:
+                place = self._place(unit)
+                found[place.key] = place
+            else:
+                file = self._opened(unit.file.path)
+                spots.setdefault(family, []).append(self._named_at(family, file, unit.ordinal))
+        for family, asked in spots.items():
+            defined = live_wire.defined((yield self._ask(live_wire.DEFINITION, family, asked)))
+            targets = {target for each in defined for target in each.targets}
+            places = navigation.definition(self._records(family), sorted(targets)).found
+            found |= {each.key: each for each in places}
+        total = len(units) - len(shown) + len(found)
+        return self._found(next(iter(spots), ""), None, Answer(tuple(found.values()), total))
 
     def _named_at(self, family: str, file: TreeFile, index: int) -> Spot:
         """Where a unit's name is declared."""

@@ -172,7 +172,7 @@ class Navigating:
             return False
         if stored.passed:
             record = stored.passed[0].publication.snapshot.relations.get(stored.passed[0].error.family)
-            return record is not None and record.state is not State.ABSENT
+            return record is not None and record.state not in (State.ABSENT, State.FAILED)
         if stored.answered is None:
             return False
         navigated = stored.answered.navigated

@@ -75,7 +75,7 @@ def lacks_answers(record: ViewRecord) -> bool:
 
 
 def is_unmeasured(record: ViewRecord | None, tree: TreeId) -> bool:
-    """Whether how far static answers equal live ones is to be measured: once for each tree that is verified."""
+    """Whether to measure how far static answers equal live ones: once for each tree that is verified."""
     if record is None or record.state is not State.READY or record.assurance is Assurance.REPAIRED:
         return False
     return record.agreement is None or record.agreement.tree != tree

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from nibd.daemon.agreeing import Agreeing, MovedAway
-from nibd.daemon.indexer import NICENESS, do, reporter
+from nibd.daemon.indexer import NICENESS, reporter
 from nibd.daemon.navigator_desk import Desk
 from nibd.ipc.child_endpoint import ChildEndpoint, ChildRequest
 from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
@@ -411,7 +411,7 @@ def main() -> int:
     os.nice(NICENESS)
     sys.setswitchinterval(SWITCH_S)
     navigator = Navigator()
-    Desk(navigator).serve(endpoint, lambda request: do(request, navigator.answer))
+    Desk(navigator).serve(endpoint, navigator.answer)
     return 0
 
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nibd.daemon import live_wire
+from nibd.daemon.indexer import do
 from nibd.daemon.live_wire import Ask
 from nibd.ipc.child_endpoint import ChildEndpoint, ChildRequest
 from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
@@ -81,18 +82,28 @@ class Desk:
         self._open: list[_Work] = []
         """What is at work and what waits for its turn."""
 
-    def serve(self, endpoint: ChildEndpoint, do: Callable[[ChildRequest], None]) -> None:
-        """Until the parent goes away, which ends the process. `do` answers a job, whatever happens."""
+    def serve(self, endpoint: ChildEndpoint, answer: Callable[[ChildRequest], Json]) -> None:
+        """Until the parent goes away, which ends the process. `answer` does a job, and raises as `do` knows."""
         threading.Thread(target=self._receive, args=(endpoint,), name="desk", daemon=True).start()
+
+        def answered(request: ChildRequest) -> Json:
+            try:
+                return answer(request)
+            finally:  # before the reply: who has it may ask about another tree at once
+                self._done(work)
+
         while True:
             work = self._work.get()
             if isinstance(work, _Job):
-                do(work.request)
+                do(work.request, answered)
             else:
                 self._bring(work)
-            with self._lock:
-                self._open.remove(work)
-            self._bench.holding.notify()
+                self._done(work)
+
+    def _done(self, work: _Work) -> None:
+        with self._lock:
+            self._open.remove(work)
+        self._bench.holding.notify()
 
     def _receive(self, endpoint: ChildEndpoint) -> None:
         with ThreadPoolExecutor(QUESTIONS, "question") as threads:
@@ -104,7 +115,7 @@ class Desk:
                     threads.submit(self._reply, request)
                 else:
                     moves = request.method in MOVING
-                    self._put(_Job(request, TreeId(request.params["tree"]) if moves else ANY))
+                    self._put(_Job(request, TreeId(request.params.get("tree", ANY)) if moves else ANY))
 
     def _put(self, work: _Work) -> None:
         with self._lock:
