@@ -221,12 +221,13 @@ class Service:
     async def grep(self, params: JsonObject, context: RequestContext) -> Json:
         given = Parameters(params)
         state = self._state(given.path("path"))
-        request = grepping.Request.take(given)
+        loop = asyncio.get_running_loop()
+        # A stranger's pattern may take a moment to be read.
+        request = await loop.run_in_executor(self._grep_threads, grepping.Request.take, given)
         commit = given.commit("at")
         given.done()
         cancelled = threading.Event()
         context.on_cancel(cancelled.set)
-        loop = asyncio.get_running_loop()
         own: JsonObject = {}
 
         def find(reading: Reading) -> list[Json]:
