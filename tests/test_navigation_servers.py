@@ -74,6 +74,16 @@ export function count(items: Sized[]): number {
 export default count;
 """,
     "index.ts": 'export { Item as Thing } from "./stock";\nexport * as stock from "./stock";\n',
+    "options.ts": """export type Options = { hooks?: string[]; retry: number };
+export function make(options: Options) {
+  const { hooks, retry } = options;
+  const again = { hooks, retry };
+  return [hooks, retry, again.hooks];
+}
+export function other({ hooks, retry: often }: Options) { return [hooks, often]; }
+const given = { hooks: [], retry: 1 };
+make(given); make({ hooks: [], retry: 2 });
+""",
     "app.ts": """import sum, { Item as One } from "./stock";
 import { Thing, stock } from "./index";
 const é = new One(3), box = new Thing(4);
@@ -191,14 +201,16 @@ done:
 }
 EXPLAINED = {
     "python": ("class Item ",),
-    "javascript": ("variable size ", "method grow ", "method constructor "),
+    "javascript": (
+        "variable size ", "method grow ", "method constructor ", "interface Sized ", "class Item ",
+    ),
     "go": ("variable stock ", "struct Item "),
     "rust": ("struct Item ", "impl Item "),
     "c": (),
 }
 """Of what servers say something else by themselves, as docs/relations.md has it: uses by another name
-(Python, Rust), members of what a class implements, and the class for its constructor (TypeScript), the imports
-of a package for its clause, and that embedding is no implementation (Go)."""
+(Python, Rust), members of what a class implements, its imports for its constructor and among implementations
+(TypeScript), the imports of a package for its clause, and that embedding is no implementation (Go)."""
 PROJECTS = {"python": PYTHON, "javascript": JAVASCRIPT, "go": GO, "rust": RUST, "c": C}
 
 

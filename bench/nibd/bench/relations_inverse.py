@@ -14,8 +14,9 @@ site and what its own definition is, or that there is no site.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from nibd.bench.relations_cases import Chain, evenly_spread
 from nibd.bench.relations_follow import How
@@ -37,8 +38,10 @@ from nibd.stores.types import FileVersion, Level, RepoPath
 
 DEFINITION_BAR = 0.99
 WINDOW = 4
-PATIENCE_S = 120.0
+PATIENCE_S = 60.0
 """A reference request is heavy: few at a time, and some take long."""
+BATCH = 20
+"""Where one is never answered, those that were to follow it are not asked: so many at most."""
 LISTED = 100
 MOST_CAUSES = 6
 OUTSIDE = (RepoPath(b""), 0)
@@ -138,9 +141,13 @@ class _Opened:
 
     def references(self, count: int) -> Matches:
         chosen = evenly_spread(self._declared(), count)
-        live = self.server.references(
-            map(self._request, chosen), include_declaration=True, window=WINDOW, timeout_s=PATIENCE_S
-        )
+        live = [
+            answer
+            for batch in _batched(map(self._request, chosen))
+            for answer in self.server.references(
+                batch, include_declaration=True, window=WINDOW, timeout_s=PATIENCE_S
+            )
+        ]
 
         def ask(_: _Named, targets: Sequence[Target]) -> Answer:
             return navigation.references(self.view, targets, include_declaration=True)
@@ -149,7 +156,11 @@ class _Opened:
 
     def implementations(self, count: int) -> Matches:
         chosen = evenly_spread([named for named, level in self._units() if level], count)
-        live = self.server.implementations(map(self._request, chosen), window=WINDOW, timeout_s=PATIENCE_S)
+        live = [
+            answer
+            for batch in _batched(map(self._request, chosen))
+            for answer in self.server.implementations(batch, window=WINDOW, timeout_s=PATIENCE_S)
+        ]
 
         def ask(_: _Named, targets: Sequence[Target]) -> Answer:
             return navigation.implementations(self.view, targets)
@@ -269,6 +280,12 @@ class _Opened:
         if relation.targets is None:
             return f"{relation.site.kind} unknown"
         return f"{relation.site.kind} {'refers elsewhere' if relation.targets else 'unresolved'}"
+
+
+def _batched(requests: Iterable[Request]) -> Iterator[list[Request]]:
+    source = iter(requests)
+    while batch := list(islice(source, BATCH)):
+        yield batch
 
 
 def _opened(views: Published, warm: Side, related: Snapshot) -> _Opened:

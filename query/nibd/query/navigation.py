@@ -133,7 +133,8 @@ def asked_at(view: FamilyView, file: TreeFile, byte: int, *, itself: bool = Fals
     """What stands at an offset, or ends there: a cursor behind a word means the word.
 
     Where the server has nothing to say there is nothing, also of a name that is declared there: it mostly
-    stands in code that the server does not read. With `itself` it means itself if some site refers to it.
+    stands in code that the server does not read. With `itself` it means itself too: then where the server
+    has something to say, or some site refers to it.
     """
     record = view.record(file.path)
     relation = record.relation_at(byte) if record else None
@@ -142,9 +143,10 @@ def asked_at(view: FamilyView, file: TreeFile, byte: int, *, itself: bool = Fals
     if relation is None:
         return _asked_without_site(file, byte)
     start, targets = relation.site.start_byte, relation.targets
-    if itself and targets == () and relation.site.kind is RelationKind.DEFINITION:
-        own = (Target("", file.path, *file.text.symbols.at(start)),)
-        targets = own if referring(view, own) else ()
+    if itself and targets is not None and relation.site.kind is RelationKind.DEFINITION:
+        own = Target("", file.path, *file.text.symbols.at(start))
+        if targets or referring(view, [own]):
+            targets = tuple(dict.fromkeys((*targets, own)))
     return Asked(file, start, relation.site.name, relation, targets)
 
 

@@ -19,6 +19,7 @@ from nibd.stores.types import Level, RepoPath
 _INHERITS = (RelationKind.INHERIT,)
 _DECLARES = (RelationKind.DEFINITION,)
 _TYPES = (RelationKind.TYPE,)
+_DECLARED_AGAIN = frozenset({"python", "c", "cpp"})
 IMPL, TRAIT = "impl", "trait"
 """Kinds of units of Rust."""
 MAX_INHERITED = 10_000
@@ -47,7 +48,7 @@ def targets_of_unit(file: TreeFile, index: int) -> tuple[Target, ...]:
 
 
 def whole(view: FamilyView, targets: Iterable[Target]) -> tuple[Target, ...]:
-    """`targets` with the other declarations of the same symbols, as their definitions tell, either way."""
+    """`targets` with the other declarations of the same symbols, as their definitions tell."""
     found = dict.fromkeys(targets)
     waiting = list(found)
     while waiting and len(found) < MAX_DECLARED:
@@ -99,11 +100,15 @@ def _defined_by(view: FamilyView, target: Target) -> tuple[Target, ...]:
 
 
 def _declaring(view: FamilyView, target: Target) -> list[Target]:
-    """The declarations that have a target for their definition."""
+    """The declarations that have a target for their definition, where they have its uses too.
+
+    In other languages they are names of their own: a variable that is taken out of an object of JavaScript is
+    not its property.
+    """
     found = []
     for each in referring(view, [target], _DECLARES) if target.name else ():
         file = view.files(each.record.path)
-        if file:
+        if file and each.record.language in _DECLARED_AGAIN:
             found.append(Target("", file.path, *file.text.symbols.at(each.relation.site.start_byte)))
     return found
 
