@@ -19,6 +19,7 @@ from nibd.stores.relations import RelationStore
 from nibd.stores.repository import RepositoryFolder
 from nibd.stores.snapshot import resolution_artifact
 from nibd.stores.types import CheckoutId, ProfileId, RepoPath
+from nibd.stores.verifications import VerificationStore
 from waiting import wait_until
 
 WAIT_S = 120.0
@@ -173,3 +174,22 @@ def test_a_commit_is_audited_when_all_is_quiet_and_status_counts_it(home: Home, 
     assert "relations python: a fresh server agreed in 1 of 1 audit" in text
     statistics = home.json("status", repo.path)["statistics"]
     assert [account["right"] for each in statistics["repairs"].values() for account in each.values()] == [1]
+
+
+def test_a_damaged_memory_of_what_was_verified_costs_a_verification_and_no_relation(
+    home: Home, repo: Repo
+) -> None:
+    home.nibd("init", repo.path)
+    python(home, repo, "exact")
+    home.nibd("stop")
+    path = folder_of(home).verifications
+    VerificationStore.remove(path)
+    path.write_bytes(b"no database" * 100)
+
+    home.nibd("init", repo.path)
+    assert home.json("status", repo.path)["relations"]["python"]["repairs"] is None
+    repo.write("app.py", APP + "greet('me')\n")
+    repo.commit("two")
+    verified = python(home, repo, "verified", "exact")
+    assert verified["repairs"]["transitions"] == 1
+    assert verified["counts"]["verified"] == 2
