@@ -131,6 +131,8 @@ def test_a_live_answer_says_what_it_rests_on(shared: LiveHome, repo: Repo) -> No
     (step,) = answer["trace"]
     assert lines(answer) == [("shapes.py", 13)]
     assert answer["provider"] == "live"
+    text = shared.nibd("def", "pkg/uses.py:6:17", "--provider", "live", cwd=repo.path).out
+    assert text.splitlines()[0] == f"commit {repo.head()[:10]}; structural exact; live"
     assert (step["provider"], step["outcome"], step["commit"]) == ("live", "answered", repo.head())
     assert step["milliseconds"] > 0
     assert answer["snapshot"]["commit"] == answer["head"]["commit"] == repo.head()

@@ -83,7 +83,7 @@ class Desk:
         """What is at work and what waits for its turn."""
 
     def serve(self, endpoint: ChildEndpoint, answer: Callable[[ChildRequest], Json]) -> None:
-        """Until the parent goes away, which ends the process. `answer` does a job, and raises as `do` knows."""
+        """Until the parent goes away, which ends the process. `answer` does a job; see `do` for errors."""
         threading.Thread(target=self._receive, args=(endpoint,), name="desk", daemon=True).start()
 
         def answered(request: ChildRequest) -> Json:
