@@ -327,6 +327,36 @@ def test_verify_names_the_first_differences_and_counts_the_rest() -> None:
     ]
 
 
+def test_verify_names_sites_and_claims_nothing_of_relations_that_could_not_be_compared() -> None:
+    site: dict[str, Any] = {"path": "a.py", "line": 3, "name": "run", "kind": "other"}
+    site |= {"published": ["b.py run@0"], "fresh": []}
+    whole = {"path": "c.py", "line": None, "name": "", "kind": "file", "published": None, "fresh": ["there"]}
+    nothing: dict[str, Any] = {"differences": [], "count": 0}
+    differs = {"equal": False, "compared": {"sites": 9}, "differences": [site, whole], "count": 2}
+    varies = {"equal": True, "compared": {"sites": 4}, **nothing}
+    result = {"equal": False, "commit": OLD, "generation": 4, "views": {}}
+    families = {
+        "go": {**varies, "varying": {"differences": [site], "count": 1}},
+        "python": {**differs, "varying": nothing},
+        "rust": {"equal": None, "reason": "they are still being made", **nothing, "varying": nothing},
+    }
+
+    assert list(render_verify(result | {"relations": families}, PLAIN)) == [
+        "DIFFERENT: commit aaaaaaaaaa, generation 4",
+        "relations go: equal; compared 4 sites",
+        "relations go: two fresh servers differ in 1 site; left out",
+        "  a.py:3 run (other): published b.py run@0; a fresh server nothing",
+        "relations python: DIFFERENT; compared 9 sites",
+        "  a.py:3 run (other): published b.py run@0; a fresh server nothing",
+        "  c.py (file): published missing; a fresh server there",
+        "relations rust: not compared: they are still being made",
+    ]
+    del families["python"]
+    assert next(render_verify(result | {"relations": families}, PLAIN)) == (
+        "NOT COMPARED IN FULL: commit aaaaaaaaaa, generation 4"
+    )
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True

@@ -75,7 +75,7 @@ def _relations(name: str, relations: JsonObject) -> Iterator[str]:
     yield from _part(name, relations)
     varying = relations["varying"]
     if varying["count"]:
-        yield f"{name}: two fresh servers differ in {counted(varying['count'], 'sites')}, which were left out"
+        yield f"{name}: two fresh servers differ in {counted(varying['count'], 'sites')}; left out"
         yield from _listed(varying["differences"], varying["count"])
 
 
@@ -94,10 +94,11 @@ def _difference(difference: Json) -> str:
 
 def _of_site(difference: JsonObject) -> str:
     where = difference["path"] if difference["line"] is None else f"{difference['path']}:{difference['line']}"
-    published, fresh = (_targets(difference[side]) for side in ("published", "fresh"))
+    nothing = "missing" if difference["kind"] == "file" else "unknown"
+    published, fresh = (_targets(difference[side], nothing) for side in ("published", "fresh"))
     name = f" {difference['name']}" if difference["name"] else ""
     return f"{where}{name} ({difference['kind']}): published {published}; a fresh server {fresh}"
 
 
-def _targets(targets: list[str] | None) -> str:
-    return "unknown" if targets is None else ", ".join(targets) or "nothing"
+def _targets(targets: list[str] | None, nothing: str) -> str:
+    return nothing if targets is None else ", ".join(targets) or "nothing"
