@@ -9,6 +9,7 @@ import pytest
 from language_servers import Project
 from nibd.repair.relations.includes import reached
 from nibd.repair.servers import Unknown, by_file
+from nibd.repair.servers.clangd import WordGuesses
 from nibd.stores.types import RepoPath
 from relations_world import World
 
@@ -66,6 +67,34 @@ def test_an_answer_does_not_depend_on_what_was_asked_before(tmp_path: Path) -> N
         alone = project.ask("app.c", "greet")
         assert project.ask("lib.c", "greet") == {("lib.h", 0, "greet")}
         assert project.ask("app.c", "greet") == alone == {("lib.h", 0, "greet")}
+
+
+def test_what_is_only_guessed_by_the_word_is_no_answer(tmp_path: Path) -> None:
+    files = {
+        "app.cpp": "struct Box { int unpack() { return 1; } };\n"
+        "template <class T> int use(T t) { return t.unpack(); }\n"
+        "int direct() { Box box; return box.unpack() + use(box); }\n",
+    }
+    with Project(tmp_path, "c", files) as project:
+        places = [project.place("app.cpp", "unpack", nth) for nth in (1, 2)]
+        assert [project.read(each) for each in project.server.definitions(places)] == [
+            set(), {("app.cpp", 0, "unpack")},
+        ]  # fmt: skip
+
+
+def test_guesses_are_told_from_the_log_however_it_is_cut() -> None:
+    log = (
+        b"I[10:00:00.000] <-- textDocument/definition(7)\n"
+        b'V[10:00:00.000] <<< {"text":"I[1] Found definition heuristically in index"}\n'
+        b"I[10:00:00.001] --> reply:textDocument/definition(7) 0 ms\n"
+        b"I[10:00:00.001] <-- textDocument/definition(8)\n"
+        b"I[10:00:00.002] Found definition heuristically in index for begin\n"
+    )
+    for size in (1, 10, len(log)):
+        guesses = WordGuesses()
+        for start in range(0, len(log), size):
+            guesses.hear(log[start : start + size])
+        assert guesses.numbers == {8}
 
 
 def test_a_file_that_takes_too_much_is_unknown_and_takes_no_other_with_it(

@@ -165,12 +165,16 @@ class ByFileServer(LanguageServer):
         if failed is not None:
             return [failed] * len(requests)
         launch = self._launch_of(path)
+        guesses = self.driver.guesses() if self.driver.guesses else None
         try:
             one = LanguageServer.launched(self.driver, self.root, launch, lambda: launch)
         except ServerFailed as error:
             return [Unknown(error.reason)] * len(requests)
+        first = sum(one.requests.values()) + 1
         try:
             resource.prlimit(one.pid, resource.RLIMIT_AS, (FILE_MEMORY_BYTES, FILE_MEMORY_BYTES))
+            if guesses:
+                one.listen(guesses.hear)
             one.open(path)
             answers = one.definitions(requests, window=window, timeout_s=timeout_s)
             self._sent.update(one.requests)
@@ -183,7 +187,8 @@ class ByFileServer(LanguageServer):
         was_patient = died or timeout_s >= FILE_PATIENCE_S
         if lacking is not None and not lacking.message and was_patient:  # an error is about one site
             self._failed[path] = Unknown(lacking.reason)
-        return answers
+        guessed = guesses.numbers if guesses else ()
+        return [() if first + n in guessed else answer for n, answer in enumerate(answers)]
 
     def _index(self, requests: Sequence[Request], patience_s: float) -> Unknown | None:
         """Have the index of all files, and the files that are asked about open; None when there they are.

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -99,6 +100,32 @@ def by_file(installed: Installed, root: Path, options: Options) -> Callable[[Rep
     return guessed
 
 
+class WordGuesses:
+    """Definitions that clangd guesses by the word alone, from an index, and says so in its log.
+
+    It does so for names in code that is not compiled, in what templates leave open, and in comments: of all
+    symbols with that name ten are looked at, and which ones varies from process to process.
+    """
+
+    _LINE = re.compile(
+        rb"^I\[[\d:.]+\] (?:<-- textDocument/definition\((\d+)\)|Found definition heuristically in index)",
+        re.MULTILINE,
+    )
+
+    def __init__(self) -> None:
+        self.numbers: set[int] = set()
+        self._rest = b""
+        self._asked = 0
+
+    def hear(self, log: bytes) -> None:
+        whole, end, self._rest = (self._rest + log).rpartition(b"\n")
+        for line in self._LINE.finditer(whole + end):
+            if line[1]:
+                self._asked = int(line[1])
+            else:
+                self.numbers.add(self._asked)
+
+
 def _argv(installed: Installed, database: Path, options: Options, own: tuple[str, ...]) -> tuple[str, ...]:
     return (
         str(installed.program),
@@ -178,6 +205,7 @@ DRIVER = Driver(
     ),
     configuration=(b"compile_commands.json",),
     by_file=by_file,
+    guesses=WordGuesses,
     batch_sites=16_000,
     file_sites=3_000,
     language_ids=_IDS,

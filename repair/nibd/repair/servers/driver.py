@@ -14,10 +14,11 @@ the folders that are forbidden to it, links resolved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from typing import Protocol
 
 from nibd.repair.servers.inbound import Json
 from nibd.stores.types import RepoPath
@@ -118,6 +119,15 @@ class Holds(Enum):
     ALL = "all"
 
 
+class Guesses(Protocol):
+    """`numbers` are those of requests, which count from 1 in each process."""
+
+    @property
+    def numbers(self) -> Collection[int]: ...
+
+    def hear(self, log: bytes) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Driver:
     """One language server. See the module.
@@ -149,6 +159,8 @@ class Driver:
     by_file: Callable[[Installed, Path, Options], Callable[[RepoPath], Launch]] | None = None
     """It is asked about each file in a process of its own (`by_file`). Gives what starts a file's process;
     called again when files came or went."""
+    guesses: Callable[[], Guesses] | None = None
+    """Makes what hears from the log of a file's process which of its answers are guesses: they are none."""
     batch_sites: int = 0
     """How many sites have to be asked at a time to keep it busy; 0: few."""
     file_sites: int = 0

@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, Self
 
@@ -24,6 +24,8 @@ from nibd.repair.servers import _launch
 from nibd.repair.servers.errors import ServerFailed
 
 TAIL_BYTES = 16_384
+LISTEN_S = 10.0
+"""A busy machine may be slow to hand over the rest of what a process said to who listens."""
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -36,6 +38,8 @@ class ServerProcess:
         assert process.stderr is not None
         self._process = process
         self._tail = bytearray()
+        self.listener: Callable[[bytes], None] | None = None
+        """Hears all that comes on stderr from now on, in a thread of its own."""
         self._end: os.waitid_result | None = None
         self.pid = process.pid
         self._pidfd = os.pidfd_open(process.pid)
@@ -83,7 +87,7 @@ class ServerProcess:
             _signal(self.pid)
         self._end = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
         self._process.wait()
-        self._drain.join(1.0)
+        self._drain.join(1.0 if self.listener is None else LISTEN_S)
 
     def release(self) -> None:
         """Close its files: after `kill`, and when nobody reads or writes them any more."""
@@ -121,6 +125,8 @@ class ServerProcess:
         descriptor = self._process.stderr.fileno()
         while data := os.read(descriptor, 65_536):
             self._tail += data
+            if self.listener is not None:
+                self.listener(data)
             del self._tail[:-TAIL_BYTES]
 
 

@@ -145,6 +145,10 @@ class LanguageServer:
         """The last lines that it logged, by message and on stderr."""
         return (*self._client.log, *self._process.stderr_tail().splitlines())
 
+    def listen(self, listener: Callable[[bytes], None]) -> None:
+        """Have `listener` hear what the server writes on stderr, until `kill` has returned."""
+        self._process.listener = listener
+
     def memory_bytes(self) -> int:
         """Resident memory of it and of what it runs."""
         return self._process.memory_bytes()
