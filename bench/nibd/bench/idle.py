@@ -23,12 +23,12 @@ def measure_empty(seconds: float, report: Report) -> None:
     """A daemon that has no repository; the dense view is not switched off."""
     with world() as where, where.daemon():
         time.sleep(SETTLE_S)
-        memory = _memory(where)["daemon"]
+        used = memory(where)["daemon"]
         report.add(
             "daemon after start, no repository: memory",
-            f"{memory:.0f} MB",
+            f"{used:.0f} MB",
             f"<= {MEMORY_BAR_MB:g} MB",
-            memory <= MEMORY_BAR_MB,
+            used <= MEMORY_BAR_MB,
         )
         _report_idle("daemon after start, no repository", where, seconds, report)
 
@@ -37,8 +37,8 @@ def measure_open(session: Session, seconds: float, report: Report) -> None:
     """A daemon with a repository open, after all the parts before this one."""
     session.settle()
     _report_idle(f"daemon with {session.name} open", session.world, seconds, report)
-    memory = _memory(session.world)
-    shown = ", ".join(f"{process} {megabytes:.0f} MB" for process, megabytes in memory.items())
+    used = memory(session.world)
+    shown = ", ".join(f"{process} {megabytes:.0f} MB" for process, megabytes in used.items())
     report.add(f"daemon with {session.name} open: memory", shown)
 
 
@@ -58,7 +58,7 @@ def _report_idle(name: str, where: World, seconds: float, report: Report) -> Non
     )
 
 
-def _memory(where: World) -> dict[str, float]:
+def memory(where: World) -> dict[str, float]:
     """In megabytes, of each process that runs."""
     running = {name: process for name, process in _processes(where).items() if process["pid"]}
     return {name: process["memory_bytes"] / 1e6 for name, process in running.items()}

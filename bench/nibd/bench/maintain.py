@@ -19,6 +19,7 @@ from nibd.bench import (
     build,
     encode_rate,
     follow,
+    grepping,
     hooks_cost,
     idle,
     jumps,
@@ -32,8 +33,10 @@ from nibd.bench.session import Session, session
 from nibd.bench.world import first_parent, world
 from nibd.stores.types import View
 
-PARTS = ("hooks", "build", "one-file", "jumps", "follow", "switch", "search", "idle", "empty", "encode")
-ON_ONE_DAEMON = ("follow", "switch", "search", "idle")
+PARTS = (
+    "hooks", "build", "one-file", "jumps", "follow", "switch", "search", "grep", "idle", "empty", "encode",
+)  # fmt: skip
+ON_ONE_DAEMON = ("follow", "switch", "search", "grep", "idle")
 REFERENCE = "flask"
 """What one-file commits in the made repositories are compared with; else the first repository is."""
 
@@ -135,6 +138,7 @@ class _Runner:
                 "switch", name, switch.measure, followed, *branches, plan.transitions, plan.dense, report
             )
             self.part("search", name, searching.measure, followed, plan.dense, report)
+            self.part("grep", name, grepping.measure, followed, report)
             self.part("idle", name, idle.measure_open, followed, plan.idle_s, report)
 
     def _first_dense(self, followed: Session) -> None:
