@@ -4,7 +4,7 @@
     gate.open(3)                     # it may answer 3 times `ANSWERS` questions more
     gate.asked()                     # every place that a definition was asked of, by path, in order
 
-It knows of nothing: each answer is an empty list.
+It knows of nothing: each answer is an empty list, but that of a file named `odd.py` is an error.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ while line := sys.stdin.buffer.readline():
         pass
     message = json.loads(sys.stdin.buffer.read(size))
     if "id" in message and "method" in message:
-        body = json.dumps({{"jsonrpc": "2.0", "id": message["id"], "result": answer(message)}}).encode()
+        reply = {{"result": answer(message)}}
+        if message["method"] == "textDocument/definition" and "/odd.py" in str(message["params"]):
+            reply = {{"error": {{"code": -32603, "message": "not this one"}}}}
+        body = json.dumps({{"jsonrpc": "2.0", "id": message["id"], **reply}}).encode()
         sys.stdout.buffer.write(b"Content-Length: %d\\r\\n\\r\\n%s" % (len(body), body))
         sys.stdout.buffer.flush()
 """

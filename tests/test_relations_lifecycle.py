@@ -127,6 +127,29 @@ def test_a_first_build_is_not_given_up_for_a_newer_commit(gated: LiveHome, gate:
     wait_until(lambda: gated.relations(repo)["commit"] == second, WAIT_S, "HEAD's relations")
 
 
+def test_what_a_server_leaves_unanswered_is_tried_a_few_times_and_again_at_the_next_commit(
+    gated: LiveHome, gate: Gate
+) -> None:
+    gate.open(10_000)
+    repo = gated.repository(large(1) | {"odd.py": "odd = 1\n"})
+
+    def is_left() -> bool:
+        return any(each["tried_again_after_s"] > WAIT_S for each in logged(gated, "relations_lack"))
+
+    wait_until(is_left, WAIT_S, "the last try")
+    assert [each["tried_again_after_s"] for each in logged(gated, "relations_lack")][:3] == [2.0, 4.0, 8.0]
+    found = gated.relations(repo)
+    assert (found["state"], found["assurance"], found["counts"]["unknown"]) == ("ready", "partial", 1)
+    assert "not this one" in found["reason"] or "no answer for 1 sites" in found["reason"]
+    done = gated.nibd("wait", repo.path, "--assurance", "verified", status=1)
+    assert "python relations are partial" in done.out
+
+    tries = len(gate.asked()["odd.py"])
+    repo.write("more.py", "more = 2\n")
+    repo.commit("two")
+    wait_until(lambda: len(gate.asked()["odd.py"]) > tries, WAIT_S, "another try")
+
+
 @pytest.fixture
 def broken(tmp_path: Path) -> Path:
     """A folder with a server that does not start."""

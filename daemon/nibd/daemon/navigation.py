@@ -36,7 +36,7 @@ import structlog
 
 from nibd.daemon.indexer import DAMAGED
 from nibd.daemon.live_wire import Ask
-from nibd.daemon.navigation_steps import Step, failing, is_unmeasured, next_step
+from nibd.daemon.navigation_steps import Step, failing, is_unmeasured, lacks_answers, next_step
 from nibd.daemon.navigator import RELATIONS_DAMAGED, SERVER_FAILED, Job
 from nibd.daemon.paths import Paths
 from nibd.daemon.pauses import Pause, Pauses
@@ -55,8 +55,10 @@ LATER_S = 6.0
 """After this an install that was at work may have ended: what changed is quiet then."""
 ANSWER_S = 0.5
 """What an answer may take beyond its asker's patience: the navigator says best what kept it."""
-MOST_TRIES = 4
+MOST_TRIES = 3
 """So often a server that ends, or leaves sites unanswered, is tried at one tree."""
+LACKING = "lacking"
+"""The kind of failure of relations that were made and lack answers, or could not be made."""
 LASTING_TRIES = 3
 """After so many failures in a row something need not come soon by itself."""
 COLLECT_RUNNING, COLLECT_STARTING = 8, 64
@@ -68,6 +70,8 @@ AGREE_AFTER_S = 3.0
 
 STAGES = {"relate": "relations", "verify": "relations again", "audit": "audit", "agree": "agreement"}
 
+WORKS = frozenset({"relate", "verify"})
+"""What a snapshot's relations come from."""
 IDLE = frozenset({"audit", "agree", "collect"})
 """What is done when there is nothing else to do, and given up for anything else."""
 
@@ -210,7 +214,7 @@ class Navigation:
     def is_settled(self, checkout: Checkout, snapshot: Snapshot) -> bool:
         """Whether nothing more will come soon of the relations of the snapshot, which the checkout shows."""
         work = self._working.get(checkout.repository)
-        if work is not None and work.checkout.id == checkout.id and work.method in ("relate", "verify"):
+        if work is not None and work.checkout.id == checkout.id and work.method in WORKS:
             return False
         if self.has_result(checkout.id, snapshot.tree) or self.waiting.get(checkout.id):
             return False
@@ -435,10 +439,10 @@ class Navigation:
         )
         why = failing(records.values())
         if why:
-            seconds = self._pauses.failed(checkout.id, work.tree, work.method, {}, MOST_TRIES)
+            seconds = self._pauses.failed(checkout.id, work.tree, LACKING, {}, MOST_TRIES)
             log.warning("relations_lack", reason=why, tried_again_after_s=seconds)
             self._look_again(checkout, seconds)
-        elif not result["later"] and work.method in ("relate", "verify"):
+        elif work.method in WORKS and not result["later"] and not any(map(lacks_answers, records.values())):
             self._pauses.end(checkout.id)
 
     def _look_again(self, checkout: Checkout, seconds: float) -> None:
