@@ -88,9 +88,7 @@ class Auditing:
                     raise
         return self._record(snapshot, family, before, audited, time.perf_counter() - started), audited
 
-    def _ask(
-        self, asking: AskingAgain, rows: Sequence[RecordId], audited: Audited, report: Reporter
-    ) -> None:
+    def _ask(self, asking: AskingAgain, rows: Sequence[RecordId], audited: Audited, report: Reporter) -> None:
         stored = asking.stored(rows)
         while batch := filled(stored):
             asking.ask(batch, audited)

@@ -20,7 +20,7 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from nibd.repair.relations.source_file import Key, SourceFile
-from nibd.repair.relations.surface import GIVES_BACK, code_lines, header, surface
+from nibd.repair.relations.surface import code_lines, header, surface
 from nibd.stores.relation_types import RelationKind, Site, Target
 from nibd.stores.types import Level
 
@@ -188,14 +188,6 @@ def _sources(file: SourceFile) -> list[str]:
             source = match[1] or ""
         found.append(source)
     return found if before else found[::-1]
-
-
-def gives_back(file: SourceFile, site: Site) -> bool:
-    """Whether a site stands on a line by which the unit around it gives something back."""
-    start = file.content.rfind(b"\n", 0, site.start_byte) + 1
-    end = file.content.find(b"\n", site.end_byte)
-    line = file.content[start : end if end >= 0 else None]
-    return GIVES_BACK.search(line.decode("utf-8", "replace")) is not None
 
 
 def _rebound(old: SourceFile, new: SourceFile) -> tuple[frozenset[str] | None, frozenset[int]]:

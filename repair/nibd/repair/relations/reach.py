@@ -19,46 +19,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from nibd.repair.relations.change import FileChange, compare, gives_back
-from nibd.repair.relations.families import FAMILIES
+from nibd.repair.relations.change import FileChange
 from nibd.repair.relations.source_file import SourceFile, SourceFiles
+from nibd.repair.relations.surface import code_lines, surface
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.relation_records import RelationRecord
 from nibd.stores.relation_types import RelationKind, Site
 from nibd.stores.relations import RelationStore
-from nibd.stores.structure import StructureStore
-from nibd.stores.types import FileVersion, Level, RepoPath
+from nibd.stores.types import Level, RepoPath
 
 MAX_SYMBOLS = 2_000
 """Followed at most: by then the order among what is reached is no matter."""
 
 Symbol = tuple[RepoPath, str, int]
-
-
-def changed_files(
-    structure: StructureStore, sources: SourceFiles, family: str, old: Bitmap, new: Bitmap
-) -> dict[RepoPath, FileChange]:
-    """The family's files in which two listings differ; what can't be read is left out."""
-    come, gone = (_files(structure, family, one.minus(other)) for one, other in ((new, old), (old, new)))
-    found = {}
-    for path in sorted(come.keys() | gone.keys()):
-        before, after = (_source(sources, side.get(path)) for side in (gone, come))
-        if before or after:
-            found[path] = compare(before, after)
-    return found
-
-
-def _files(structure: StructureStore, family: str, rows: Bitmap) -> dict[RepoPath, FileVersion]:
-    languages = FAMILIES[family]
-    return {
-        file.path: file
-        for _, file in structure.files(rows)
-        if file.skip is None and file.language in languages
-    }
-
-
-def _source(sources: SourceFiles, file: FileVersion | None) -> SourceFile | None:
-    return None if file is None else sources.get(file.path, file.blob, file.language)
 
 
 @dataclass(slots=True)
@@ -108,4 +81,9 @@ def _is_on_surface(file: SourceFile, site: Site) -> bool:
     unit = file.units[site.unit]
     if unit.level is not Level.CALLABLE:
         return True
-    return file.line_of(site) < unit.header_end_line or gives_back(file, site)
+    if file.line_of(site) < unit.header_end_line:
+        return True
+    start = file.content.rfind(b"\n", 0, site.start_byte) + 1
+    line, _, _ = file.content[start:].partition(b"\n")
+    _, *gives_back = surface(file, file.keys[site.unit]) or [""]
+    return any(code in gives_back for code in code_lines([line.decode("utf-8", "replace")], file.language))

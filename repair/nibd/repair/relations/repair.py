@@ -22,7 +22,8 @@ from itertools import chain
 
 from nibd.repair.progress import Progress, Reporter
 from nibd.repair.relations.asking import Asking
-from nibd.repair.relations.change import FileChange, compare
+from nibd.repair.relations.change import FileChange
+from nibd.repair.relations.changed_files import changed_files, family_files
 from nibd.repair.relations.configuration import UNTOUCHED, Touched
 from nibd.repair.relations.families import FAMILIES
 from nibd.repair.relations.includes import narrowed, reached_between
@@ -36,7 +37,7 @@ from nibd.stores.bitmap import Bitmap
 from nibd.stores.relation_types import FileRelations, Relation
 from nibd.stores.relations import CorruptRelations, RecordId, RelationStore, ResolutionId
 from nibd.stores.structure import StructureStore
-from nibd.stores.types import EMPTY_TREE, FileVersion, ProfileId, RepoPath, TreeId
+from nibd.stores.types import EMPTY_TREE, ProfileId, RepoPath, TreeId
 
 MIN_ANSWERED = 500
 BATCH_SITES = 2_000
@@ -160,10 +161,10 @@ class RelationRepair:
         """The relations of `target`, from those of `base`; without one, every site is asked."""
         started = time.perf_counter()
         base = base or Base(Side(EMPTY_TREE, Bitmap()), Bitmap(), NOTHING)
-        come = self._family(target.listing.minus(base.side.listing))
-        gone = self._family(base.side.listing.minus(target.listing))
+        come = family_files(self.structure, self.family, target.listing.minus(base.side.listing))
+        gone = family_files(self.structure, self.family, base.side.listing.minus(target.listing))
         old = self._old(base.records, {*come, *gone})
-        changes = self._changes(gone, come)
+        changes = changed_files(self.sources, gone, come)
         before = {path: file for path, (_, file) in old.items()}
         plan = self.plan(base, changes, before)
         if self.family == "c" and base.records:
@@ -259,25 +260,6 @@ class RelationRepair:
         resolution = self.store.add_resolution(self.family, tree, self.profile, made.records, finished=False)
         return Part(resolution, made.records, made.totals, files, sites)
 
-    def _changes(
-        self, gone: Mapping[RepoPath, FileVersion], come: Mapping[RepoPath, FileVersion]
-    ) -> dict[RepoPath, FileChange]:
-        """Of what can be read: of the rest there is nothing to ask, and nothing that is referred to."""
-        found = {}
-        for path in sorted({*come, *gone}):
-            before, after = (self._source(side.get(path)) for side in (gone, come))
-            if before or after:
-                found[path] = compare(before, after)
-        return found
-
-    def _family(self, rows: Iterable[int]) -> dict[RepoPath, FileVersion]:
-        languages = FAMILIES[self.family]
-        return {
-            file.path: file
-            for _, file in self.structure.files(rows)
-            if file.skip is None and file.language in languages
-        }
-
     def _old(
         self, records: Bitmap, paths: Iterable[RepoPath]
     ) -> dict[RepoPath, tuple[RecordId, FileRelations]]:
@@ -285,9 +267,6 @@ class RelationRepair:
         return {
             file.path: (row, file) for row, file in self.store.records(sorted(row for row in rows if row))
         }
-
-    def _source(self, file: FileVersion | None) -> SourceFile | None:
-        return None if file is None else self.sources.get(file.path, file.blob, file.language)
 
     def _batches(
         self,

@@ -9,12 +9,13 @@ newer commit comes, or when this process is killed.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nibd.repair.progress import Reporter
 from nibd.repair.relations.ask_again import AskingAgain
-from nibd.repair.relations.reach import Reach, changed_files
+from nibd.repair.relations.changed_files import changed_files, family_files
+from nibd.repair.relations.reach import Reach
 from nibd.repair.relations.relating import Relating
 from nibd.repair.relations.repair import Side
 from nibd.repair.relations.verify import Verification, Verified
@@ -48,21 +49,14 @@ class Verifying:
         started = time.perf_counter()
         relating, before = self.relating, snapshot.relations[family]
         side, profile = relating.side(snapshot), ProfileId(before.profile)
-        begins = before.assurance in _FINISHED or not before.counts.get("verified")
         if before.assurance in _FINISHED:
             relating.memory.forget(family, side.tree)
         records = relating.known(snapshot, family)
         self._note_reach(snapshot, family, kept, records)
         resolver = relating.resolver(family, side, report)
-        verification = Verification(
-            family,
-            profile,
-            side,
-            relating.memory,
-            AskingAgain(relating.store, relating.sources, resolver),
-            relating.workspace.is_fresh(family),
-            report,
-        )
+        asking = AskingAgain(relating.store, relating.sources, resolver)
+        fresh = relating.workspace.is_fresh(family)
+        verification = Verification(family, profile, side, relating.memory, asking, fresh, report)
         verified = verification.run(records)
         tree, whole = self._whole.get(family, (None, before))
         if not verified.files and verified.is_whole and tree == side.tree and whole.profile == profile:
@@ -70,27 +64,28 @@ class Verifying:
         after = self._stored(family, side, before, verified.records)
         if verified.died:  # what it left unanswered says nothing of what is stored
             raise ServerFailed(f"{resolver.server.driver.server} died while relations were verified")
+        took = {"verify_seconds": time.perf_counter() - started, "dropped": len(resolver.dropped)}
+        record = self._told(family, after, verified, took)
         if verified.is_whole:
             relating.workspace.was_asked_everything(family)
-        work = {
-            "verify_seconds": time.perf_counter() - started,
-            "verify_asked": verified.asked,
-            "differences": len(verified.differences),
-            "dropped": len(resolver.dropped),
-        }
-        if not begins:
-            work = {key: value + before.work.get(key, 0) for key, value in work.items()}
-        unknown = after.counts["unknown"]
-        record = replace(
-            after,
-            assurance=_assurance(verified, unknown),
-            reason=relating.reason(family, unknown, verified.left),
-            counts={**after.counts, "unanswered": verified.left, "verified": verified.done},
-            work={**before.work, **work},
-        )
-        if verified.is_whole:
             self._whole[family] = (side.tree, record)
         return record, verified
+
+    def _told(
+        self, family: str, record: ViewRecord, verified: Verified, took: Mapping[str, float]
+    ) -> ViewRecord:
+        """What is said of the relations now; work adds up over the runs at one tree."""
+        work = {"verify_asked": verified.asked, "differences": len(verified.differences), **took}
+        if record.assurance not in _FINISHED and record.counts.get("verified"):
+            work = {key: value + record.work.get(key, 0) for key, value in work.items()}
+        unknown = record.counts["unknown"]
+        return replace(
+            record,
+            assurance=_assurance(verified, unknown),
+            reason=self.relating.reason(family, unknown, verified.left),
+            counts={**record.counts, "unanswered": verified.left, "verified": verified.done},
+            work={**record.work, **work},
+        )
 
     def _stored(self, family: str, side: Side, before: ViewRecord, records: Bitmap) -> ViewRecord:
         """The record with `records` as its relations."""
@@ -107,9 +102,7 @@ class Verifying:
             counts={**before.counts, "unknown": unknown},
         )
 
-    def _note_reach(
-        self, snapshot: Snapshot, family: str, kept: Sequence[Snapshot], records: Bitmap
-    ) -> None:
+    def _note_reach(self, snapshot: Snapshot, family: str, kept: Sequence[Snapshot], records: Bitmap) -> None:
         """Remember what the transition to the snapshot can have reached, once."""
         if self._reached.get(family) == snapshot.tree:
             return
@@ -131,7 +124,11 @@ class Verifying:
         if base is None:
             return {}
         old, new = relating.side(base).listing, relating.side(snapshot).listing
-        changes = changed_files(relating.structure, relating.sources, family, old, new)
+        gone, come = (
+            family_files(relating.structure, family, one.minus(other))
+            for one, other in ((old, new), (new, old))
+        )
+        changes = changed_files(relating.sources, gone, come)
         return Reach(relating.store, relating.sources, records).of(changes)
 
 
