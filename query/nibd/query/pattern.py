@@ -18,7 +18,10 @@ from nibd.stores.trigrams import Need
 
 MAX_PATTERN_CHARACTERS = 4096
 MAX_REGEX_BYTES = 8 << 20
+MAX_PROGRAM = 10_000
+"""Of RE2's instructions. In a line of 1 MB, which nothing interrupts, so many take up to some 6 s."""
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]|.", re.DOTALL)
+TOO_LARGE = "the pattern is too large: it repeats too much"
 _UNCLOSED, _UNOPENED = "missing )", "unexpected )"
 
 
@@ -65,11 +68,14 @@ def _compiled(expression: str, ignore_case: bool) -> Any:
     options.never_nl = True
     options.log_errors = False
     try:
-        return re2.compile(expression, options)
+        compiled = re2.compile(expression, options)
     except re2.error as error:
         raise _explained(expression, error) from error
     finally:
         re2.purge()  # its cache keeps 128 patterns with up to 8 MB each
+    if compiled.programsize > MAX_PROGRAM:
+        raise PatternError(TOO_LARGE, None)
+    return compiled
 
 
 def _explained(expression: str, error: Exception) -> PatternError:
@@ -80,7 +86,7 @@ def _explained(expression: str, error: Exception) -> PatternError:
     if message in {_UNCLOSED, _UNOPENED}:
         return PatternError(message, _unpaired(expression, message == _UNCLOSED))
     if message.startswith("pattern too large"):
-        return PatternError("the pattern takes too much memory: it repeats too much", None)
+        return PatternError(TOO_LARGE, None)
     if message.startswith("trailing"):
         return PatternError("a backslash stands at the end", len(expression) - 1)
     starts = (token.start() for token in _TOKEN.finditer(expression))

@@ -46,7 +46,9 @@ from nibd.stores.types import BlobId
 LOOSE_ROWS = 64
 """Past so many, a `fold` is due."""
 BULK_ROWS = 2048
-"""So many become a segment without waiting for one: some 5,000,000 postings, 80 MB while they are sorted."""
+"""So many become a segment at once: some 5,000,000 postings, 80 MB while they are sorted."""
+MOST_LOOSE_ROWS = 2 * BULK_ROWS
+"""With more, a first build does not wait for a `fold`."""
 TIER = 8
 SLACK_PAGES = 1024
 CACHE_BYTES = 4 << 20
@@ -171,7 +173,7 @@ class TrigramStore:
                 if known and row not in covered:
                     values = (row, blob, checksum(row, blob))
                     db.execute("INSERT OR IGNORE INTO loose VALUES (?, ?, ?)", values)
-        while self._loose_count() >= BULK_ROWS:
+        while self._loose_count() > MOST_LOOSE_ROWS:
             self._fold_loose()
 
     @property
