@@ -150,8 +150,10 @@ def _visible(file: SourceFile) -> set[tuple[Key, str, str]]:
         if unit.name
     }
     found.update((_FILE_KEY, name, _EXPORTS) for name in _exported(file))
-    sources = _sources(file)
+    sources, passed_on = _sources(file), _passed_on(file)
     for site in file.sites:
+        if site.kind is RelationKind.IMPORT and not passed_on[file.line_of(site)]:
+            continue
         if site.kind in _BINDING and (
             file.units[site.unit].level is not Level.CALLABLE or _is_set_outside(file, site)
         ):
@@ -173,6 +175,21 @@ def _exported(file: SourceFile) -> list[str]:
     """The words in quotes of a module that lists what a star takes from it."""
     text = file.own_texts.get(_FILE_KEY, "")
     return _QUOTED.findall(text) if _EXPORTS in text else []
+
+
+def _passed_on(file: SourceFile) -> list[bool]:
+    """By line, whether others see what an import on it names."""
+    lines = _lines(file)
+    if file.language == "go":
+        return [False] * len(lines)
+    if file.language != "rust":
+        return [True] * len(lines)
+    found, is_public = [], False
+    for line in lines:
+        if _SOURCE["rust"][0].search(line):
+            is_public = line.lstrip().startswith(("pub", "mod", "extern"))
+        found.append(is_public)
+    return found
 
 
 def _sources(file: SourceFile) -> list[str]:
@@ -248,6 +265,13 @@ def _lines(file: SourceFile) -> list[str]:
 
 def _stem(path: bytes) -> str:
     """What a file is imported as: its name without endings, or its folder's for an index."""
-    parts = path.decode("utf-8", "replace").split("/")
-    stem = parts[-1].split(".")[0]
-    return parts[-2] if stem in ("__init__", "index", "mod", "lib", "main") and len(parts) > 1 else stem
+    return module_of(path)[1]
+
+
+def module_of(path: bytes) -> tuple[str, str]:
+    """The folder that a file is imported from, and as what: for an index that is its folder's name."""
+    *folders, name = path.decode("utf-8", "replace").split("/")
+    stem = name.split(".")[0]
+    if stem in ("__init__", "index", "mod", "lib", "main") and folders:
+        stem = folders.pop()
+    return "/".join(folders), stem

@@ -3,7 +3,8 @@
 Each rule answers why a relation that was right at the old tree may be wrong at the new one:
 
 lost      its target stood on a line that changed, or is gone
-turned    its site carries a name that began or ceased to be visible somewhere
+turned    its site carries a name that began or ceased to be visible somewhere, and leads nowhere or may lead
+          elsewhere for that
 joined    it was not found, and its site carries a name that one more unit has
 surface   it stands in a unit that refers to a symbol whose surface changed: what that symbol is, or gives
           back, decides what other names there mean; or in a file that imports from one whose stars changed
@@ -23,7 +24,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from nibd.repair.relations.change import FileChange
+from nibd.repair.relations.change import FileChange, module_of
 from nibd.repair.relations.configuration import UNTOUCHED, Touched
 from nibd.repair.relations.source_file import SourceFile
 from nibd.stores.bitmap import Bitmap
@@ -33,6 +34,10 @@ from nibd.stores.types import RepoPath
 
 MAX_REACH = 5_000
 """Sites: about a second of a server."""
+
+_LINKED = frozenset({"python", "rust"})
+_CONFIGURED = frozenset({"rust"})
+"""Where a unit of which nothing was found, not even its own name, is not compiled at all, for any name."""
 
 Reach = dict[RepoPath, dict[int, str]]
 """What wide rules want: sites of files by index, each with its rule."""
@@ -99,6 +104,10 @@ class Planner:
             *(change.turned for change in changes.values() if change.old is None or change.new is None)
         )
 
+        ends = [change for change in changes.values() if change.old is None or change.new is None]
+        self._places = {module_of(file.path) for change in ends if (file := change.old or change.new)}
+        self._links: dict[RepoPath, frozenset[RepoPath]] = {}
+
     def plan(self) -> Plan:
         within = {path: self._within(change) for path, change in self._changes.items() if change.new}
         reach: Reach = {}
@@ -159,19 +168,52 @@ class Planner:
     def _by_name(self, record: FileRelations, reach: Reach) -> None:
         named = [i for i, relation in enumerate(record.relations) if relation.site.name in self._turned]
         joined = [i for i, relation in enumerate(record.relations) if self._is_joined(relation)]
+        if record.language in _CONFIGURED and (named or joined):
+            seen = {relation.site.unit for relation in record.relations if relation.targets}
+            named = [i for i in named if record.relations[i].site.unit in seen]
+            joined = [i for i in joined if record.relations[i].site.unit in seen]
         if not named and not joined:
             return
         wide = reach.setdefault(record.path, {})
         for index in named:
-            if record.relations[index].targets:
+            if record.relations[index].targets and self._can_be_shadowed(record, index):
                 wide.setdefault(index, "turned")
         self._asked(record).add((i for i in named if not record.relations[i].targets), "turned")
         self._asked(record).add(joined, "joined")
-        if any(
-            relation.site.kind is RelationKind.IMPORT and relation.site.name in self._modules
-            for relation in (record.relations[i] for i in named)
-        ):
+        if any(self._imports_by_name(record.relations[i]) for i in named):
             wide.update(dict.fromkeys(range(len(record.relations)), "module"))
+
+    def _can_be_shadowed(self, record: FileRelations, index: int) -> bool:
+        """Whether what was found by a name that turned may be another now.
+
+        Where a file says by its sites from which files it takes names, only if it says so of one in which
+        this one turned. In other languages paths of imports are no sites.
+        """
+        if record.language not in _LINKED:
+            return True
+        name = record.relations[index].site.name
+        return any(
+            name in change.turned and record.path in self._linked(path)
+            for path, change in self._changes.items()
+        )
+
+    def _linked(self, path: RepoPath) -> frozenset[RepoPath]:
+        """The files with a relation into a file that changed."""
+        if path not in self._links:
+            records = self._store.packed(self._store.mentioning_file(path, self._base))
+            self._links[path] = frozenset(record.path for _, record in records)
+        return self._links[path]
+
+    def _imports_by_name(self, relation: Relation) -> bool:
+        """Whether an import may lead to a file that came or went, by its name."""
+        if relation.site.kind is not RelationKind.IMPORT or relation.site.name not in self._modules:
+            return False
+        if not relation.targets:
+            return True
+        inside = [target for target in relation.targets if not target.is_external]
+        return any(
+            target.path in self._changes or module_of(target.path) in self._places for target in inside
+        )
 
     def _is_joined(self, relation: Relation) -> bool:
         return relation.targets == () and relation.site.name in self._joined

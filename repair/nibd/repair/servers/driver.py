@@ -14,7 +14,7 @@ the folders that are forbidden to it, links resolved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -153,6 +153,8 @@ class Driver:
     """Names of files that `launch` reads: when one of them changes, in any folder, it is called again."""
     opens_files: bool = False
     """Every source file has to be opened (`didOpen`), for right answers or for fast ones."""
+    group_of: Callable[[RepoPath, str], Hashable | None] | None = None
+    """Then one of each group will do. Given a path and its text; `None`: it has to be open itself."""
     audit_after: int = 0
     """An audit follows a transition that changes more files than this (0: none does for that): after such the
     server was seen to answer otherwise than a fresh one."""

@@ -5,20 +5,30 @@ compiler and no gopackagesdriver to be found. Modules come from vendor folders o
 is fetched, and no line in go.mod brings another Go: `go_modules` has what happens where modules are absent or
 a newer Go is asked for.
 
-Every file is opened: of the packages that have no open file gopls keeps no types, and checks them again for
-each question (10 a second instead of thousands).
+One file of each package is opened: of packages that have none gopls keeps no types, and checks them again for
+each question (10 a second instead of thousands). So is each file that may be left out of its package on this
+machine: gopls finds out for which system it is. To open all of 1,021 files took 75 s, of these 230 17 s.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from nibd.repair.servers.driver import Driver, Guard, Holds, Installed, Launch, Missing, Options, Search
 from nibd.repair.servers.go_modules import GoModules, Modules, module_files, overlay_flag
 from nibd.repair.servers.programs import candidates, find_server, first_line, output_of, private_home
+from nibd.stores.types import RepoPath
 
 INSTALL = "go install golang.org/x/tools/gopls@latest"
+_CLAUSE = re.compile(r"^package\s+(\w+)", re.MULTILINE)
+_SYSTEM = re.compile(
+    rb"_(aix|android|darwin|dragonfly|freebsd|hurd|illumos|ios|js|linux|nacl|netbsd|openbsd|plan9|solaris|wasip1"
+    rb"|windows|zos|386|amd64|amd64p32|arm|arm64|loong64|mips\w*|ppc64\w*|riscv\w*|s390x?|sparc\w*|wasm)"
+    rb"(_test)?\.go$"
+)
+"""What Go takes for a system or a processor in a file's name."""
 _NO_DIAGNOSTICS = {"diagnosticsTrigger": "Save", "diagnosticsDelay": "24h"}
 """Nobody saves here: else all packages are diagnosed while questions wait, which doubles what they take."""
 
@@ -71,6 +81,15 @@ def _link(link: Path, target: Path) -> None:
     link.symlink_to(target)
 
 
+def group_of(path: RepoPath, text: str) -> tuple[bytes, str] | None:
+    """A file's package: its folder and the name that it says. `None`: it may not be in its package here."""
+    clause = _CLAUSE.search(text)
+    head = text[: clause.start()] if clause else text
+    if clause is None or "//go:build" in head or "// +build" in head or _SYSTEM.search(path):
+        return None
+    return path.rpartition(b"/")[0], clause[1]
+
+
 def _mod(root: Path, files: Sequence[Path]) -> str:
     """Of several modules some may be vendored: go chooses for each, and writes none of their files."""
     if not (root / "vendor" / "modules.txt").is_file():
@@ -110,6 +129,7 @@ DRIVER = Driver(
     configuration=(b"go.mod", b"go.sum", b"go.work", b"modules.txt"),
     holds_at_once=Holds.ALL,
     opens_files=True,
+    group_of=group_of,
     nothing_found=("no identifier found", "no object found", "failed to resolve import"),
     language_ids={b".go": "go"},
 )

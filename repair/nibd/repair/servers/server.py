@@ -25,6 +25,7 @@ from nibd.repair.servers.driver import UTF_8, UTF_16, Driver, Holds, Installed, 
 from nibd.repair.servers.errors import ServerFailed, Unknown
 from nibd.repair.servers.inbound import ClientSide, Json
 from nibd.repair.servers.locations import Location, Uris
+from nibd.repair.servers.open_groups import OpenGroups
 from nibd.repair.servers.process import ServerProcess
 from nibd.repair.servers.transport import PATIENCE_S, WINDOW, Answer, Connection
 from nibd.repair.text import Text, decode
@@ -82,10 +83,13 @@ class LanguageServer:
         self._outdated = False
         self._uris = Uris(root)
         self._versions: dict[RepoPath, int] = {}
+        self._groups = OpenGroups(driver, root, self._text)
         self._probes: tuple[Request, ...] = ()
         self._changed_at = time.monotonic()
         self._holds_all = False
         """Whether there is nothing to wait for but work that it announces."""
+        self._was_told = False
+        """Of a change, since it was looked at last."""
 
     @classmethod
     def start(cls, driver: Driver, installed: Installed, root: Path, options: Options) -> Self:
@@ -171,7 +175,8 @@ class LanguageServer:
     def open_all(self, paths: Iterable[RepoPath]) -> int:
         """Open the driver's files among `paths` where it opens files; give how many are open."""
         if self.driver.opens_files:
-            for done, path in enumerate(filter(self.driver.owns, paths), 1):
+            needed = filter(self._groups.needs, filter(self.driver.owns, paths))
+            for done, path in enumerate(needed, 1):
                 self.open(path)
                 if done % _DRAIN_EVERY == 0:  # else all texts would be held at once
                     self._connection.drain(START_PATIENCE_S)
@@ -190,7 +195,12 @@ class LanguageServer:
         for kind, paths in groups:
             if self.driver.opens_files:
                 for path in filter(self.driver.owns, paths):
-                    self._close(path) if kind == _DELETED else self.open(path)
+                    if kind == _DELETED:
+                        self._close(path)
+                    elif path in self._versions or self._groups.needs(path):
+                        self.open(path)
+        for path in self._groups.instead({path for _, paths in groups for path in paths}):
+            self.open(path)
         events = [{"uri": self._uris.of(path), "type": kind} for kind, paths in groups for path in paths]
         if events:
             self._connection.notify("workspace/didChangeWatchedFiles", {"changes": events})
@@ -200,6 +210,7 @@ class LanguageServer:
         self._connection.drain()
         self._changed_at = time.monotonic()
         self._holds_all = self._holds_all and self._holds_at_once(dict(groups))
+        self._was_told = True
 
     def _holds_at_once(self, groups: Mapping[int, Sequence[RepoPath]]) -> bool:
         if self.driver.holds_at_once is Holds.OPENED:
@@ -223,7 +234,8 @@ class LanguageServer:
             idle = self._await_idle(deadline)
             if isinstance(idle, Unknown):
                 return idle
-            if self._holds_all:
+            if self._holds_all and self._was_told:
+                self._was_told = False
                 return Settled(time.monotonic() - begun, rounds)
             work_begun = self._client.work_begun
             left_s = max(0.1, deadline - time.monotonic())
@@ -238,7 +250,7 @@ class LanguageServer:
             self._connection.wait_for_news(PROBE_PAUSE_S)
         if self.fresh_memory is None:
             self.note_fresh_memory()
-        self._holds_all = True
+        self._holds_all, self._was_told = True, False
         return Settled(time.monotonic() - begun, rounds)
 
     def definitions(
@@ -346,9 +358,7 @@ class LanguageServer:
         extra = more or {}
         asked = list(requests)
         params = (self._params(request) | extra for request in asked)
-        answers = self._connection.ask_many(
-            method, params, window=window, timeout_s=timeout_s, urgent=urgent
-        )
+        answers = self._connection.ask_many(method, params, window=window, timeout_s=timeout_s, urgent=urgent)
         for _ in range(_RETRIES):
             again = [n for n, answer in enumerate(answers) if _is_transient(answer)]
             if not again:
