@@ -30,6 +30,7 @@ from nibd.daemon.paths import Paths
 from nibd.daemon.registry import Registry
 from nibd.daemon.scheduler import Kind, Lane
 from nibd.daemon.service import Service
+from nibd.daemon.sessions import Sessions
 from nibd.daemon.settings import Narrowing, Settings
 from nibd.hooks import Outcome
 from nibd.ipc.client import Client
@@ -173,6 +174,9 @@ def test_every_method_is_in_the_protocol_with_its_parameters(tmp_path: Path) -> 
     for name, method in methods.items():
         handler: Any = method.handler if isinstance(method, Method) else method
         source = inspect.getsource(handler) + (inspect.getsource(Request.take) if name == "grep" else "")
+        for call, shared in (("sessions.at(given", Sessions.at), ("sessions.take(given", Sessions.take)):
+            source += inspect.getsource(shared) if call in source else ""
+            source += inspect.getsource(Sessions.take) if "self.take(given" in source else ""
         taken[name] = set(re.findall(r"given\.\w+\(\"(\w+)\"", source))
     values = {"lexical", "structural", "dense", "hybrid", "L0", "L1", "L2"}
 

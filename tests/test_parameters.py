@@ -69,3 +69,19 @@ def test_a_misspelt_parameter_is_not_ignored() -> None:
     given = Parameters({"qeury": "x"})
     with pytest.raises(RpcError, match="qeury"):
         given.done()
+
+
+def test_what_is_null_is_not_given_and_what_is_left_goes_to_another_method() -> None:
+    given = Parameters({"session": None, "query": "x", "messages": [{"role": "user"}]})
+
+    assert not given.has("session")
+    assert given.has("query")
+    assert given.objects("messages", 1) == [{"role": "user"}]
+    assert given.rest() == {"query": "x"}
+    given.done()
+
+
+@pytest.mark.parametrize("value", [None, [], "x", [1], [{}, {}]])
+def test_a_list_of_objects_is_that(value: Any) -> None:
+    with pytest.raises(RpcError, match="a list of 1 to 1 objects"):
+        Parameters({"messages": value}).objects("messages", 1)

@@ -19,6 +19,7 @@ from nibd.daemon.repository_settings import (
 from nibd.daemon.settings import (
     MAX_FILE_BYTES,
     RULES,
+    SECTIONS,
     DenseSettings,
     IndexSettings,
     Narrowing,
@@ -59,7 +60,7 @@ def test_what_the_file_sets_is_taken_and_the_rest_stays(tmp_path: Path) -> None:
     ("text", "key", "found", "says"),
     [
         ("[index]\nmax_file_byte = 1", "index.max_file_byte", "unknown key", "max_file_bytes"),
-        ("[indexes]\n", "indexes", "unknown section", "[index], [dense], [relations], [daemon]"),
+        ("[indexes]\n", "indexes", "unknown section", "[index], [dense], [relations], [context], [daemon]"),
         ("index = 3", "index", "3", "[index]"),
         ("[index]\nmax_file_bytes = true", "index.max_file_bytes", "True", "from 1024 to"),
         ("[index]\nmax_file_bytes = 1.5", "index.max_file_bytes", "1.5", "whole number"),
@@ -153,11 +154,12 @@ def test_what_a_repository_may_not_widen_stays_and_is_said() -> None:
 
 @pytest.mark.parametrize("key", [key for key, rule in RULES.items() if rule.repository is Narrowing.NOTHING])
 def test_what_only_a_user_may_set_is_refused_to_a_repository_and_the_rest_is_granted(key: str) -> None:
-    section, name = key.split(".")
+    chosen, name = key.split(".")
     default = Settings().get(key)
     value = f'"{default}"' if isinstance(default, str) else str(default).lower()
-    tables = {"index": "max_file_bytes = 4096\n", "dense": "enabled = false\n", "relations": "", "daemon": ""}
-    tables[section] += f"{name} = {value}\n"
+    tables = dict.fromkeys(SECTIONS, "")
+    tables |= {"index": "max_file_bytes = 4096\n", "dense": "enabled = false\n"}
+    tables[chosen] += f"{name} = {value}\n"
     text = "".join(f"[{each}]\n{keys}" for each, keys in tables.items())
 
     repository = parse_repository(text.encode())

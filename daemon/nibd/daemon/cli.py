@@ -21,6 +21,7 @@ COMMANDS = {
     "status": "what each view rests on and what is at work",
     "wait": "until HEAD is published",
     "search": "source units that match a query",
+    "context": "whole source units for a prompt, within a budget of tokens",
     "grep": "lines that match a regular expression",
     "symbols": "where a name is defined",
     "outline": "the units of a file",

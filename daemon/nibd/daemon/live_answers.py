@@ -22,8 +22,9 @@ from nibd.daemon.live_wire import Ask
 from nibd.daemon.reading import Reading
 from nibd.daemon.shown_places import Answered, ShownPlaces
 from nibd.daemon.static_navigation import Navigated, Question, Texts
+from nibd.daemon.views import At
 from nibd.ipc.messages import ErrorCode, RpcError
-from nibd.stores.types import CommitId, RepositoryId, TreeId, View
+from nibd.stores.types import RepositoryId, TreeId, View
 
 PATIENCE_S = 20.0
 """For who asked for a live answer: most servers have started and settled by then."""
@@ -59,10 +60,10 @@ class LiveAnswers:
         self._in_vain: dict[RepositoryId, _InVain] = {}
 
     async def answer(
-        self, state: CheckoutState, commit: CommitId | None, question: Question
+        self, state: CheckoutState, at: At, question: Question
     ) -> Answered | None:
         """Of who insists. `None` when nothing is published. Raises RpcError, StoreError."""
-        with self._reading(state, commit) as reading:
+        with self._reading(state, at) as reading:
             return None if reading is None else await self._answered(state, reading, question, PATIENCE_S)
 
     async def casual(self, state: CheckoutState, question: Question) -> Answered | None:
@@ -84,9 +85,9 @@ class LiveAnswers:
                     self._in_vain[repository] = _InVain(tree, now + VAIN_FOR_S, error)
                 raise
 
-    def _reading(self, state: CheckoutState, commit: CommitId | None) -> Any:
+    def _reading(self, state: CheckoutState, at: At) -> Any:
         views = self._coordinator.views(state.checkout.repository)
-        return views.reading(state.checkout.id, NEEDED, commit)
+        return views.reading(state.checkout.id, NEEDED, at)
 
     async def _answered(
         self, state: CheckoutState, reading: Reading, question: Question, patience_s: float

@@ -23,6 +23,7 @@ from nibd.daemon.coordinator import CheckoutState, Coordinator
 from nibd.daemon.heads import HeadState
 from nibd.daemon.live_answers import LiveAnswers
 from nibd.daemon.parameters import Parameters
+from nibd.daemon.sessions import Sessions, shown_at
 from nibd.daemon.shown_places import Answered, ShownPlaces
 from nibd.daemon.static_navigation import (
     OF_FILES,
@@ -36,13 +37,14 @@ from nibd.daemon.static_navigation import (
     refusal,
 )
 from nibd.daemon.status import Standing, lag, standing
+from nibd.daemon.views import At
 from nibd.ipc.handlers import RequestContext
 from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
 from nibd.query.navigation import Page
 from nibd.stores.errors import StoreError
 from nibd.stores.relations import CorruptRelations
 from nibd.stores.snapshot import Generation, Publication, ViewRecord
-from nibd.stores.types import Assurance, CommitId, RepoPath, State, View
+from nibd.stores.types import Assurance, RepoPath, State, View
 
 NEEDED = frozenset({View.STRUCTURAL})
 STATIC, LIVE, AUTO = "static", "live", "auto"
@@ -58,7 +60,8 @@ class Host:
     state_of: Callable[[Path], CheckoutState]
     in_query: Callable[..., Awaitable[Any]]
     damage: Callable[[CheckoutState, frozenset[View], StoreError], RpcError]
-    not_served: Callable[[CheckoutState, Standing, frozenset[View], CommitId | None], RpcError]
+    not_served: Callable[[CheckoutState, Standing, frozenset[View], At], RpcError]
+    sessions: Sessions
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +108,14 @@ class Navigating:
         declaration = given.flag("include_declaration", False)
         provider = given.choice("provider", PROVIDERS, AUTO)
         page = Page(given.integer("offset", 0, 0, MAX_PLACE), given.integer("k", 100, 1, MAX_HITS))
-        commit = given.commit("at")
+        state = self._host.state_of(path)
+        at = self._host.sessions.at(given, context, state.checkout.id)
         given.done()
         _check(operation, name, line, col)
-        state = self._host.state_of(path)
         inside = RepoPath(os.fsencode(path.relative_to(state.checkout.work_tree)))
         question = Question(str(operation), inside, line, col, name, declaration, page)
         try:
-            return await self._answer(state, commit, question, provider or AUTO)
+            return await self._answer(state, at, question, provider or AUTO)
         except CorruptRelations as error:
             self._coordinator.relations_damaged(state, error)
             raise RpcError(ErrorCode.VIEW_NOT_READY, f"the relations can't be read: {error}") from error
@@ -120,33 +123,33 @@ class Navigating:
             raise self._host.damage(state, NEEDED, error) from error
 
     async def _answer(
-        self, state: CheckoutState, commit: CommitId | None, question: Question, provider: str
+        self, state: CheckoutState, at: At, question: Question, provider: str
     ) -> JsonObject:
         if provider == LIVE:
-            return await self._insisted(state, commit, question)
-        stored: _Stored = await self._host.in_query(self._find, state, commit, question)
+            return await self._insisted(state, at, question)
+        stored: _Stored = await self._host.in_query(self._find, state, at, question)
         trace = stored.trace()
-        if provider == AUTO and commit is None and self._is_live_wanted(question, stored):
+        if provider == AUTO and at is None and self._is_live_wanted(question, stored):
             live = await self._casual(state, question, trace)
             if live:
                 return await self._result(state, live, LIVE, trace)
         if stored.answered is None:
             # HEAD is looked at by now: it may have moved meanwhile
             await self._coordinator.look(state)
-            raise _also_not_live(await self._refused(state, commit, stored), trace)
+            raise _also_not_live(await self._refused(state, at, stored), trace)
         return await self._result(state, stored.answered, STATIC, trace, stored.passed)
 
     # Live
 
     async def _insisted(
-        self, state: CheckoutState, commit: CommitId | None, question: Question
+        self, state: CheckoutState, at: At, question: Question
     ) -> JsonObject:
         started = time.perf_counter()
-        live = await self._live.answer(state, commit, question)
+        live = await self._live.answer(state, at, question)
         if live is None:
             await self._coordinator.look(state)
             now = await standing(self._coordinator, state)
-            raise self._host.not_served(state, now, NEEDED, commit)
+            raise self._host.not_served(state, now, NEEDED, at)
         trace: list[JsonObject] = [_step(LIVE, live.publication, "answered", _since(started))]
         return await self._result(state, live, LIVE, trace)
 
@@ -183,7 +186,7 @@ class Navigating:
 
     # Static
 
-    def _find(self, state: CheckoutState, commit: CommitId | None, question: Question) -> _Stored:
+    def _find(self, state: CheckoutState, at: At, question: Question) -> _Stored:
         """In a query thread."""
         views = self._coordinator.views(state.checkout.repository)
         passed: list[_Passed] = []
@@ -193,7 +196,7 @@ class Navigating:
             return publication.snapshot.generation not in seen and (not passed or may_serve(publication))
 
         while True:
-            with views.reading(state.checkout.id, NEEDED, commit, accepts=accepts) as reading:
+            with views.reading(state.checkout.id, NEEDED, at, accepts=accepts) as reading:
                 if reading is None:
                     return _Stored(tuple(passed))
                 seen.add(reading.snapshot.generation)
@@ -214,15 +217,15 @@ class Navigating:
                     return _Stored(tuple(passed), found, _since(started))
 
     async def _refused(
-        self, state: CheckoutState, commit: CommitId | None, stored: _Stored
+        self, state: CheckoutState, at: At, stored: _Stored
     ) -> RpcError:
         if not stored.passed:
             now = await standing(self._coordinator, state)
-            return self._host.not_served(state, now, NEEDED, commit)
+            return self._host.not_served(state, now, NEEDED, at)
         first = stored.passed[0]
         where = str(state.checkout.work_tree)
-        if commit is not None:
-            why = f"{where}: {commit[:10]} is not published with what is needed: {first.error}"
+        if at is not None:
+            why = f"{where}: {shown_at(at)} is not published with what is needed: {first.error}"
             return RpcError(ErrorCode.UNPUBLISHED_COMMIT, why)
         return refusal(first.error.family, where, first.publication, str(first.error))
 

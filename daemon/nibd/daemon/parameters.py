@@ -22,6 +22,13 @@ class Parameters:
     def __init__(self, params: JsonObject) -> None:
         self._left = dict(params)
 
+    def has(self, name: str) -> bool:
+        """Whether it was given, and not as null, which is as good as not."""
+        if self._left.get(name) is None:
+            self._left.pop(name, None)
+            return False
+        return True
+
     def path(self, name: str) -> Path:
         """An absolute path, made real: registered paths are."""
         value = self._left.pop(name, None)
@@ -60,6 +67,14 @@ class Parameters:
         if not isinstance(value, list) or not of_texts or len(value) > most:
             raise _refused(name, value, f"a list of at most {most} texts, none empty")
         return [str(each) for each in value]
+
+    def objects(self, name: str, most: int) -> list[JsonObject]:
+        """A list of objects, at least one."""
+        value = self._left.pop(name, None)
+        of_objects = isinstance(value, list) and all(isinstance(each, dict) for each in value)
+        if not isinstance(value, list) or not of_objects or not 0 < len(value) <= most:
+            raise _refused(name, value, f"a list of 1 to {most} objects")
+        return value
 
     def choice(self, name: str, allowed: Sequence[str], default: str | None) -> str | None:
         value = self._left.pop(name, None)
@@ -113,6 +128,11 @@ class Parameters:
         if not isinstance(value, str) or not _COMMIT.fullmatch(value):
             raise _refused(name, value, "latest, or a whole commit id in lower case")
         return CommitId(value)
+
+    def rest(self) -> JsonObject:
+        """What was not taken, for another method to read."""
+        left, self._left = self._left, {}
+        return left
 
     def done(self) -> None:
         """Call it when every parameter was taken: a misspelt one must not be ignored."""

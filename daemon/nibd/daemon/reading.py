@@ -144,6 +144,9 @@ class Reading:
     publication: Publication
     _stores: OpenStores
 
+    def is_of(self, stores: OpenStores) -> bool:
+        return self._stores is stores
+
     @property
     def snapshot(self) -> Snapshot:
         return self.publication.snapshot

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from nibd.daemon import answers, grepping, wire
+from nibd.daemon.contexts import Contexts
 from nibd.daemon.coordinator import CheckoutState, Coordinator
 from nibd.daemon.indexer import DAMAGED
 from nibd.daemon.navigating import Host, Navigating
@@ -26,8 +27,12 @@ from nibd.daemon.navigation_steps import VERIFIED, have_come
 from nibd.daemon.parameters import Parameters
 from nibd.daemon.reading import Reading
 from nibd.daemon.registry import Checkout, RegistryError, checkout_id, repository_id
+from nibd.daemon.session_methods import SessionMethods
+from nibd.daemon.sessions import Sessions, not_in_session
 from nibd.daemon.status import Standing, doctor, lag, standing, status, view_json
+from nibd.daemon.token_counting import TokenCounting
 from nibd.daemon.verification import RELATIONS, Verifications
+from nibd.daemon.views import At
 from nibd.ipc.children import ChildDied
 from nibd.ipc.handlers import Handler, Method, RequestContext
 from nibd.ipc.messages import PROTOCOL_VERSION, ErrorCode, Json, JsonObject, RpcError
@@ -36,7 +41,7 @@ from nibd.repair.git import GitError, discover, open_source
 from nibd.stores.errors import CorruptStore, CorruptStructure, StoreError
 from nibd.stores.snapshot import Generation, Publication
 from nibd.stores.trigram_store import Candidates
-from nibd.stores.types import Assurance, CheckoutId, CommitId, RepoPath, Skip, State, View
+from nibd.stores.types import Assurance, CheckoutId, RepoPath, Skip, State, View
 
 QUERY_THREADS = 4
 GREP_THREADS = 2
@@ -66,11 +71,21 @@ class Service:
         self._precedence = grepping.Precedence()
         self._covering: dict[CheckoutId, Generation] = {}
         self._blobs = answers.Blobs()
-        host = Host(self._state, self._in_query, self._damage, self._not_served)
+        counting = TokenCounting(coordinator.settings)
+        bounds = coordinator.settings.daemon
+
+        async def count(texts: list[str]) -> int | None:
+            return await self._in_query(counting.count, texts)
+
+        self._sessions = Sessions(bounds.max_sessions, bounds.session_idle_s, count)
+        host = Host(self._state, self._in_query, self._damage, self._not_served, self._sessions)
         self._navigating = Navigating(coordinator, self._blobs, host)
+        self._contexts = Contexts(self.search, self._blobs, counting, host)
+        self._session_methods = SessionMethods(coordinator, host)
         self._verifications = Verifications(coordinator)
 
     def methods(self) -> dict[str, Handler | Method]:
+        traced = self._sessions.traced
         return {
             "hello": self.hello,
             "repository.add": self.add,
@@ -78,17 +93,23 @@ class Service:
             "repository.list": self.list_checkouts,
             "status": self.status,
             "wait": Method(self.wait, None),
-            "search": self.search,
-            "symbols": self.symbols,
-            "outline": self.outline,
-            "grep": self.grep,
-            "navigate": self._navigating.navigate,
+            "search": traced(self.search),
+            "symbols": traced(self.symbols),
+            "outline": traced(self.outline),
+            "grep": traced(self.grep),
+            "navigate": traced(self._navigating.navigate),
+            "context": traced(self._contexts.context),
+            "context.compact": self._contexts.compact,
+            "session.open": self._session_methods.open,
+            "session.trace": self._session_methods.trace,
+            "session.close": self._session_methods.close,
             "verify": Method(self.verify, None),
             "doctor": self.doctor,
             "shutdown": self.shutdown,
         }
 
     def close(self) -> None:
+        self._sessions.close_all()
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._grep_threads.shutdown(wait=False, cancel_futures=True)
 
@@ -169,38 +190,38 @@ class Service:
         plan = given.choice("plan", list(PLANS), "lexical") or "lexical"
         level = given.level("level")
         k = given.integer("k", 10, 1, MAX_HITS)
-        commit = given.commit("at")
+        at = self._sessions.at(given, context, state.checkout.id)
         given.done()
         vector, reason = await self._vector(query, plan)
         used = "lexical" if plan == "hybrid" and vector is None else plan
         asked = answers.Ranked(query, used, level, k, vector)
-        if used == plan == "hybrid" and not await self._serves(state, PLANS[plan], commit):
+        if used == plan == "hybrid" and not await self._serves(state, PLANS[plan], at):
             used, asked = "lexical", answers.Ranked(query, "lexical", level, k)
 
         def find(reading: Reading) -> list[Json]:
             return answers.shown(self._blobs, state.checkout, answers.search(reading, asked))
 
-        return await self._answer(state, PLANS[used], commit, find, PLANS[plan], reason)
+        return await self._answer(state, PLANS[used], at, find, PLANS[plan], reason)
 
     async def symbols(self, params: JsonObject, context: RequestContext) -> Json:
         given = Parameters(params)
         state = self._state(given.path("path"))
         name = given.text("name")
         k = given.integer("k", 100, 1, MAX_HITS)
-        commit = given.commit("at")
+        at = self._sessions.at(given, context, state.checkout.id)
         given.done()
 
         def find(reading: Reading) -> list[Json]:
             return answers.shown(self._blobs, state.checkout, answers.named(reading, name, k))
 
-        return await self._answer(state, NEEDS_STRUCTURE, commit, find)
+        return await self._answer(state, NEEDS_STRUCTURE, at, find)
 
     async def outline(self, params: JsonObject, context: RequestContext) -> Json:
         given = Parameters(params)
         path = given.path("path")
-        commit = given.commit("at")
-        given.done()
         state = self._state(path)
+        at = self._sessions.at(given, context, state.checkout.id)
+        given.done()
         inside = RepoPath(os.fsencode(path.relative_to(state.checkout.work_tree)))
 
         def find(reading: Reading) -> list[Json]:
@@ -216,7 +237,7 @@ class Service:
                 for hit, (unit, parent) in zip(hits, found, strict=True)
             ]
 
-        return await self._answer(state, NEEDS_STRUCTURE, commit, find)
+        return await self._answer(state, NEEDS_STRUCTURE, at, find)
 
     async def grep(self, params: JsonObject, context: RequestContext) -> Json:
         given = Parameters(params)
@@ -224,7 +245,7 @@ class Service:
         loop = asyncio.get_running_loop()
         # A stranger's pattern may take a moment to be read.
         request = await loop.run_in_executor(self._grep_threads, grepping.Request.take, given)
-        commit = given.commit("at")
+        at = self._sessions.at(given, context, state.checkout.id)
         given.done()
         cancelled = threading.Event()
         context.on_cancel(cancelled.set)
@@ -239,7 +260,7 @@ class Service:
             hits: list[Json] = own["hits"]
             return hits
 
-        answer = await self._answer(state, NEEDS_STRUCTURE, commit, find, threads=self._grep_threads)
+        answer = await self._answer(state, NEEDS_STRUCTURE, at, find, threads=self._grep_threads)
         return answer | own
 
     async def verify(self, params: JsonObject, context: RequestContext) -> Json:
@@ -295,7 +316,7 @@ class Service:
         self,
         state: CheckoutState,
         needed: frozenset[View],
-        commit: CommitId | None,
+        at: At,
         find: Callable[[Reading], list[Json]],
         wanted: frozenset[View] | None = None,
         reason: str | None = None,
@@ -303,7 +324,7 @@ class Service:
     ) -> JsonObject:
         """Answer from the newest snapshot that serves `needed`; say so too of what was `wanted`."""
         def answer() -> tuple[Publication, list[Json]] | None:
-            with self._reading(state, needed, commit) as reading:
+            with self._reading(state, needed, at) as reading:
                 return (reading.publication, find(reading)) if reading else None
 
         try:
@@ -316,7 +337,7 @@ class Service:
         # HEAD is looked at afterwards: it may have moved meanwhile, and then the answer lags.
         now = await standing(self._coordinator, state)
         if found is None:
-            raise self._not_served(state, now, needed, commit)
+            raise self._not_served(state, now, needed, at)
         publication, hits = found
         described = {}
         for view in sorted(wanted or needed):
@@ -379,18 +400,18 @@ class Service:
             message = f"the dense view is there, but its model can't be loaded: {error}"
             raise RpcError(ErrorCode.VIEW_NOT_READY, message) from error
 
-    async def _serves(self, state: CheckoutState, needed: frozenset[View], commit: CommitId | None) -> bool:
+    async def _serves(self, state: CheckoutState, needed: frozenset[View], at: At) -> bool:
         def serves() -> bool:
-            with self._reading(state, needed, commit) as reading:
+            with self._reading(state, needed, at) as reading:
                 return reading is not None
 
         return await self._in_query(serves)
 
     def _reading(
-        self, state: CheckoutState, needed: frozenset[View], commit: CommitId | None
+        self, state: CheckoutState, needed: frozenset[View], at: At
     ) -> AbstractContextManager[Reading | None]:
         views = self._coordinator.views(state.checkout.repository)
-        return views.reading(state.checkout.id, needed, commit, self._coordinator.embedding.profile)
+        return views.reading(state.checkout.id, needed, at, self._coordinator.embedding.profile)
 
     async def _in_query(self, function: Callable[..., T], *arguments: Any) -> T:
         with self._precedence.going_first():
@@ -409,14 +430,16 @@ class Service:
         )
 
     def _not_served(
-        self, state: CheckoutState, now: Standing, needed: frozenset[View], commit: CommitId | None
+        self, state: CheckoutState, now: Standing, needed: frozenset[View], at: At
     ) -> RpcError:
         where = state.checkout.work_tree
         names = " and ".join(sorted(view.value for view in needed))
-        if commit is not None:
+        if isinstance(at, Reading):
+            return not_in_session(at, needed)
+        if at is not None:
             return RpcError(
                 ErrorCode.UNPUBLISHED_COMMIT,
-                f"{where}: {commit[:10]} is not published with {names}; "
+                f"{where}: {at[:10]} is not published with {names}; "
                 "check it out, or ask for the latest snapshot",
             )
         if now.newest:

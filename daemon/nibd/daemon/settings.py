@@ -138,6 +138,16 @@ class RelationsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ContextSettings:
+    """[context]"""
+
+    tokenizer: str = field(
+        default="",
+        metadata=_rule("The tokenizer.json that counts tokens, by absolute path; else the model's own."),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class DaemonSettings:
     """[daemon]"""
 
@@ -162,6 +172,10 @@ class DaemonSettings:
         default=30, metadata=_rule("A request that takes longer is cancelled.", (1, 3600))
     )
     max_clients: int = field(default=64, metadata=_rule("Connections at a time.", (1, 1024)))
+    max_sessions: int = field(default=64, metadata=_rule("Sessions at a time.", (1, 1024)))
+    session_idle_s: int = field(
+        default=1800, metadata=_rule("A session ends when nothing was asked for so long.", (1, 86_400))
+    )
     max_message_bytes: int = field(
         default=4 * _MIB, metadata=_rule("A larger request ends its connection.", (64 * 1024, 64 * _MIB))
     )
@@ -174,6 +188,7 @@ class Settings:
     index: IndexSettings = field(default_factory=IndexSettings)
     dense: DenseSettings = field(default_factory=DenseSettings)
     relations: RelationsSettings = field(default_factory=RelationsSettings)
+    context: ContextSettings = field(default_factory=ContextSettings)
     daemon: DaemonSettings = field(default_factory=DaemonSettings)
 
     def get(self, key: str) -> Value:

@@ -15,6 +15,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeAlias
 
 from nibd.daemon.reading import OpenStores, Reading
 from nibd.stores.catalog import Catalog
@@ -22,6 +23,10 @@ from nibd.stores.errors import StoreError
 from nibd.stores.repository import RepositoryFolder
 from nibd.stores.snapshot import Generation, Publication
 from nibd.stores.types import CheckoutId, CommitId, ProfileId, View
+
+At: TypeAlias = CommitId | Reading | None
+"""What a request rests on: the newest snapshot (`None`), the newest of a commit, or the very snapshot that a
+session has pinned."""
 
 
 class RepositoryViews:
@@ -46,17 +51,18 @@ class RepositoryViews:
         self,
         checkout: CheckoutId,
         needed: frozenset[View],
-        commit: CommitId | None = None,
+        at: At = None,
         dense_profile: ProfileId | None = None,
         accepts: Callable[[Publication], bool] = lambda _: True,
     ) -> Iterator[Reading | None]:
-        """The newest publication that serves `needed` (at `commit` if it is given), pinned.
+        """The newest publication that serves `needed` (of a commit if one is given), pinned.
 
-        `accepts` may refuse some. Vectors of another profile than `dense_profile` serve nothing: a
-        query's vector has no meaning among them.
+        Of a session's snapshot it is that one or none; none too when the files that it was opened from are no
+        longer those of the folder. `accepts` may refuse some. Vectors of another profile than
+        `dense_profile` serve nothing: a query's vector has no meaning among them.
         """
         with self._lock:
-            stores, found = self._choose(checkout, commit)
+            stores, found = self._choose(checkout, at)
             left = (p for p in found if p.snapshot.generation not in self._condemned)
             fit = (p for p in left if serves(p, needed, dense_profile) and accepts(p))
             publication = next(fit, None)
@@ -106,12 +112,15 @@ class RepositoryViews:
             shutil.rmtree(self.folder.root)
 
     def _choose(
-        self, checkout: CheckoutId, commit: CommitId | None, limit: int = 100
+        self, checkout: CheckoutId, at: At, limit: int = 100
     ) -> tuple[OpenStores | None, list[Publication]]:
         """The stores, and the publications that may answer, newest first."""
         try:
             stores = self._open()
-            found = _candidates(stores.catalog, checkout, commit, limit) if stores else []
+            if isinstance(at, Reading):
+                found = [at.publication] if stores and at.is_of(stores) else []
+            else:
+                found = _candidates(stores.catalog, checkout, at, limit) if stores else []
         except StoreError as error:
             self.unreadable = str(error)
             return None, []

@@ -20,6 +20,12 @@ def path_fields(path: RepoPath) -> JsonObject:
     return {"path": text, "path_base64": base64.b64encode(path).decode()}
 
 
+def path_of(fields: JsonObject) -> RepoPath:
+    """Undo `path_fields`."""
+    encoded = fields.get("path_base64")
+    return RepoPath(base64.b64decode(encoded) if encoded else fields["path"].encode())
+
+
 def snapshot(publication: Publication | None) -> Json:
     if publication is None:
         return None

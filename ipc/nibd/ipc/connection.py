@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Protocol, cast
 
 from nibd.ipc.framing import Frame, Malformed, Parser, encode, is_request_id
-from nibd.ipc.handlers import Limits, Method, RequestContext
+from nibd.ipc.handlers import Lifetime, Limits, Method, RequestContext
 from nibd.ipc.messages import (
     CANCEL_METHOD,
     PROTOCOL_VERSION,
@@ -69,6 +69,7 @@ class Connection(asyncio.Protocol):
         self._limits = service.limits
         self._parser = Parser(max_body_bytes=service.limits.max_request_bytes)
         self._running: dict[RequestId, tuple[RequestContext, asyncio.Task[None]]] = {}
+        self._lifetime = Lifetime()
         self._transport: asyncio.Transport
         self._peer: Peer
         self._drain: asyncio.Future[None] | None = None
@@ -114,6 +115,7 @@ class Connection(asyncio.Protocol):
             if timer is not None:
                 timer.cancel()
         self.cancel_all(ErrorCode.CANCELLED)
+        self._lifetime.end()
         self._release_writers()
         self._service.leave(self)
 
@@ -173,7 +175,9 @@ class Connection(asyncio.Protocol):
             return RpcError(ErrorCode.METHOD_NOT_FOUND, message)
         if isinstance(request.params, list):
             return RpcError(ErrorCode.INVALID_PARAMS, f"{request.method} takes params by name: an object")
-        context = RequestContext(request.id, request.method, self._peer, self._notify)
+        context = RequestContext(
+            request.id, request.method, self._peer, self._notify, self._lifetime
+        )
         task = asyncio.get_running_loop().create_task(self._run(request, method, context))
         self._running[request.id] = context, task
         return None

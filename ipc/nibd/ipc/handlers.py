@@ -32,6 +32,42 @@ class Limits:
     """A client that takes nothing for so long, with the write buffer full, is disconnected."""
 
 
+class Lifetime:
+    """That of one client's connection, for what is to end with it. Used on the event loop only."""
+
+    def __init__(self) -> None:
+        self._ends: dict[int, Callable[[], None]] = {}
+        self._ended = False
+        self._count = 0
+
+    def on_end(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Have `callback` (quick) called once the connection is lost; at once when it is already.
+
+        Returns what takes that back.
+        """
+        if self._ended:
+            callback()
+            return _nothing
+        self._count += 1
+        number = self._count
+        self._ends[number] = callback
+        return lambda: self._forget(number)
+
+    def end(self) -> None:
+        """For the connection: it is lost."""
+        self._ended = True
+        ends, self._ends = self._ends, {}
+        for callback in ends.values():
+            callback()
+
+    def _forget(self, number: int) -> None:
+        self._ends.pop(number, None)
+
+
+def _nothing() -> None:
+    """Takes back what has happened."""
+
+
 class RequestContext:
     """One running request, as its handler sees it. Used on the event loop only.
 
@@ -40,10 +76,14 @@ class RequestContext:
     thread is told through `on_cancel`.
     """
 
-    def __init__(self, request_id: RequestId, method: str, peer: Peer, notify: Notify) -> None:
+    def __init__(
+        self, request_id: RequestId, method: str, peer: Peer, notify: Notify, lifetime: Lifetime
+    ) -> None:
         self.id = request_id
         self.method = method
         self.peer = peer
+        self.lifetime = lifetime
+        """That of the connection, by which requests of one client can be told to belong together."""
         self._notify = notify
         self._callbacks: list[Callable[[], None]] = []
         self._task: asyncio.Task[Any] | None = None
