@@ -17,7 +17,7 @@ from nibd.daemon.commands._failures import Exit
 GOLDENS = Path(__file__).parent / "goldens" / "cli"
 DOCUMENT = Path(__file__).parent.parent / "docs" / "cli.md"
 HEAVY = ("asyncio", "dataclasses", "numpy", "pygit2", "rich", "structlog", "subprocess", "tantivy", "torch")
-LIGHT = ("search", "symbols", "outline", "status", "list")
+LIGHT = ("search", "context", "symbols", "outline", "status", "list")
 
 
 def help_of(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,12 +28,18 @@ CLASS = '''class Alpha:
 '''
 
 
-@pytest.fixture
-def counted(tmp_path: Path) -> Iterator[Daemon]:
-    """A daemon whose settings name a tokenizer."""
-    file = made_tokenizer(tmp_path / "tokenizer.json")
-    configure(f'{NO_DENSE}[context]\ntokenizer = "{file}"\n')
-    with running() as started:
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """One daemon, in a home of its own, whose settings name a tokenizer."""
+    home = tmp_path_factory.mktemp("home")
+    folders = {f"XDG_{name}_HOME": str(home / name.lower()) for name in ("CONFIG", "STATE", "CACHE", "DATA")}
+    config = home / "config" / "nibd" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f'{NO_DENSE}[context]\ntokenizer = "{made_tokenizer(home / "tokenizer.json")}"\n')
+    with (
+        tempfile.TemporaryDirectory(prefix="nibd-") as runtime,
+        running({"HOME": str(home), "XDG_RUNTIME_DIR": runtime, **folders}) as started,
+    ):
         yield started
 
 

@@ -79,7 +79,7 @@ def test_modules_are_short_and_say_what_they_are_for() -> None:
 
 @pytest.mark.parametrize("module", ["nibd.daemon.main", "nibd.daemon.cli", "nibd.daemon.indexer"])
 def test_processes_load_no_model_library(module: str) -> None:
-    assert not loaded_by(module) & {"torch", "transformers", "sentence_transformers", "faiss"}
+    assert not loaded_by(module) & {"torch", "transformers", "sentence_transformers", "faiss", "tokenizers"}
 
 
 def test_the_embedder_loads_its_model_only_when_told() -> None:

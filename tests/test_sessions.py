@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, cast
@@ -11,16 +13,34 @@ import pytest
 
 from daemon_world import NO_DENSE, Daemon, configure, running
 from gitrepo import Repo
+from made_navigation import publish_relations
 from nibd.daemon.reading import Reading
 from nibd.daemon.sessions import MAX_TRACE, Sessions
+from nibd.daemon.traces import entry_of
 from nibd.ipc.client import Client
 from nibd.ipc.handlers import Lifetime, RequestContext
 from nibd.ipc.messages import ErrorCode, JsonObject, RpcError
 from nibd.ipc.session import Session
+from nibd.stores.repository import RepositoryFolder
 from nibd.stores.types import CheckoutId
 from waiting import wait_until
 
 CHECKOUT = CheckoutId("main")
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """One, in a home of its own, for a repository of each test."""
+    home = tmp_path_factory.mktemp("home")
+    folders = {f"XDG_{name}_HOME": str(home / name.lower()) for name in ("CONFIG", "STATE", "CACHE", "DATA")}
+    config = home / "config" / "nibd" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(NO_DENSE)
+    with (
+        tempfile.TemporaryDirectory(prefix="nibd-") as runtime,
+        running({"HOME": str(home), "XDG_RUNTIME_DIR": runtime, **folders}) as started,
+    ):
+        yield started
 
 
 def refusal(call: Any, *arguments: Any, **named: Any) -> RpcError:
@@ -158,10 +178,10 @@ def test_a_session_is_its_connections_alone_and_of_its_checkout(daemon: Daemon, 
 
 
 def test_a_session_whose_files_are_gone_says_so_and_damages_nothing(daemon: Daemon, repo: Repo) -> None:
-    daemon.add(repo.path)
+    added = daemon.add(repo.path)
     daemon.published(repo.path)
     with Session(daemon.socket, repo.path) as session:
-        (folder,) = (daemon.cache / "repositories").iterdir()
+        folder = daemon.cache / "repositories" / added["repository"]
         folder.rename(folder.with_name("moved-away"))
 
         error = refusal(session.call, "search", query="alpha")
@@ -171,6 +191,48 @@ def test_a_session_whose_files_are_gone_says_so_and_damages_nothing(daemon: Daem
         daemon.published(repo.path)
     with Session(daemon.socket, repo.path) as session:
         assert names(session.call("symbols", name="alpha")) == ["alpha"]
+
+
+def test_relations_that_came_later_are_not_a_sessions_until_it_requires_them(
+    daemon: Daemon, repo: Repo
+) -> None:
+    repo.write("b.py", "from a import alpha\n\n\ndef use():\n    return alpha()\n")
+    repo.commit("two")
+    added = daemon.add(repo.path)
+    daemon.published(repo.path)
+    folder = RepositoryFolder(daemon.cache / "repositories" / added["repository"])
+    asked = {"operation": "callers", "name": "alpha"}
+    with Session(daemon.socket, repo.path) as before:
+        publish_relations(folder, repo.path, CheckoutId(added["checkout"]))
+        with Session(daemon.socket, repo.path, relations=["python"]) as after:
+            answer = after.call("navigate", **asked)
+            error = refusal(before.call, "navigate", **asked)
+            latest = daemon.call("navigate", path=str(repo.path), **asked)
+            trace = after.trace()["requests"]
+
+    assert set(after.views) == {"lexical", "structural", "python"}
+    assert answer["snapshot"] == after.snapshot == latest["snapshot"]
+    assert after.snapshot["commit"] == before.snapshot["commit"]
+    assert after.snapshot["generation"] > before.snapshot["generation"]
+    assert names(answer) == ["use"]
+    assert error.code == ErrorCode.UNPUBLISHED_COMMIT
+    assert f"the session's snapshot of {repo.head()[:10]} is not published with what is" in error.message
+    assert [(each["method"], each["providers"], each["hits"]) for each in trace] == [
+        ("navigate", ["static"], 1)
+    ]
+
+
+def test_of_a_dense_plan_the_embedder_is_a_provider() -> None:
+    def view(used: bool) -> JsonObject:
+        return {"used": used, "assurance": "exact"}
+
+    def entry(dense: bool) -> Any:
+        answer = {"hits": [], "views": {"lexical": view(True), "dense": view(dense)}}
+        return entry_of("search", {"plan": "hybrid"}, answer, None)
+
+    assert (entry(True).plan, entry(True).providers) == ("hybrid", ("static", "embedder"))
+    assert set(entry(True).views) == {"lexical", "dense"}
+    assert (set(entry(False).views), entry(False).providers) == ({"lexical"}, ("static",))
 
 
 # Without a daemon: bounds, ends, traces
