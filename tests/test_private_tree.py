@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import codecs
 import os
 import resource
 import shutil
@@ -386,6 +387,43 @@ def test_large_files_are_left_out_unless_they_are_source(repo: Repo, folder: Pat
         repo.commit()
         moved = tree.move(tree_of(repo))
         assert (moved.added, moved.deleted) == (paths("data.json"), paths("code.py"))
+
+
+def test_sources_are_written_as_units_read_them(repo: Repo, folder: Path) -> None:
+    repo.write("latin.py", 'é = "¢"\n'.encode("latin-1"))
+    repo.write("marked.py", codecs.BOM_UTF8 + 'é = "¢"\n'.encode())
+    repo.write("wide.ts", codecs.BOM_UTF16_LE + 'é = "¢"\n'.encode("utf-16-le"))
+    repo.write("latin.txt", 'é = "¢"\n'.encode("latin-1"))
+    repo.write("binary.py", b"\0\xe9")
+    repo.commit()
+    wanted = archived(repo, "HEAD")
+    wanted |= {path: ("file", 'é = "¢"\n'.encode()) for path in (b"latin.py", b"marked.py", b"wide.ts")}
+    with private(folder, repo) as tree:
+        tree.move(tree_of(repo))
+        assert on_disk(tree.root) == wanted
+        assert len(tree.check()) == 0
+        blob = repo.git_bytes("cat-file", "blob", "HEAD:latin.py")
+        (tree.root / "latin.py").write_bytes(blob)
+        (tree.root / "wide.ts").write_bytes(b"other")
+        assert tree.check().modified == paths("latin.py", "wide.ts")
+        assert on_disk(tree.root) == wanted
+
+
+def test_what_was_written_in_another_form_is_written_anew(
+    repo: Repo, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.write("latin.py", b"# \xe9\n")
+    repo.commit()
+    with monkeypatch.context() as older:
+        older.setattr("nibd.repair.private_tree.writing.as_read", lambda path, content: content)
+        older.setattr("nibd.repair.private_tree.tree.FORM", 1)
+        with private(folder, repo) as tree:
+            tree.move(tree_of(repo))
+            assert on_disk(tree.root)[b"latin.py"] == ("file", b"# \xe9\n")
+    with private(folder, repo) as tree:
+        assert tree.tree is None
+        assert tree.move(tree_of(repo)).written == 1
+        assert on_disk(tree.root)[b"latin.py"] == ("file", "# é\n".encode())
 
 
 def test_a_missing_object_is_looked_for_at_each_move(repo: Repo, folder: Path) -> None:

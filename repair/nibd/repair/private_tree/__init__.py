@@ -8,9 +8,10 @@ user's edits, branch switches and build products don't mix in. It lies in nibd's
     FOLDER/state.db   what was written, and the move under way
 
 What is written: regular files as Git stores them (no filters, no line end conversion, no LFS), with
-their executable bit, whatever their language; symlinks that can't lead out of the tree; an empty
-folder for a submodule. The rest is left out for a reason and counted (`LeftOut`). A file's time
-changes whenever its content was written, and never otherwise: some servers compare times and sizes.
+their executable bit, whatever their language, but sources decoded as units are (`as_read`); symlinks
+that can't lead out of the tree; an empty folder for a submodule. The rest is left out for a reason and
+counted (`LeftOut`). A file's time changes whenever its content was written, and never otherwise: some
+servers compare times and sizes.
 
 There is no `.git` inside, nor beside. A server that walks up from the root looking for a workspace or
 settings meets `FOLDER` and nibd's folders above it, which hold none, and then the user's home, as it

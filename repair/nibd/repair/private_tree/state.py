@@ -7,8 +7,8 @@ was cut off, and names all that may be other than recorded. A move's *stamp* is 
 of what it writes. It is on record before anything is written and only ever grows, so no file gets a
 time that it, or another under its name, had before.
 
-It outlives the process, not a power cut: there file and record may part. Hence the name of the boot:
-after another boot nothing on record is taken on trust.
+It outlives the process, not a power cut: there file and record may part. Hence the name of the boot,
+and the form in which files were written: after another one nothing on record is taken on trust.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Self
 
 from nibd.repair.git.errors import MissingObject
-from nibd.repair.git.types import GitSource, TreeEntry
+from nibd.repair.git.types import SYMLINK, GitSource, TreeEntry
+from nibd.repair.languages import CODE_LANGUAGES, language_of
 from nibd.repair.private_tree.disk import Disk, folders_of
 from nibd.repair.private_tree.errors import TreeGone, TreeInUse, TreeUnknown, translated
 from nibd.repair.private_tree.names import is_safe
@@ -31,13 +32,15 @@ from nibd.repair.private_tree.placing import Placements
 from nibd.repair.private_tree.state import Record, State
 from nibd.repair.private_tree.strays import strays
 from nibd.repair.private_tree.types import LeftOut, Limits, Moved, Placement
-from nibd.repair.private_tree.writing import Writer, blob_id, is_as_recorded
+from nibd.repair.private_tree.writing import Writer, as_read, blob_id, is_as_recorded
 from nibd.repair.progress import Progress, Reporter
 from nibd.stores.errors import CorruptStore
 from nibd.stores.types import EMPTY_TREE, RepoPath, TreeId
 
 BATCH = 256
 """Files between two looks at whether the work is wanted for something else."""
+FORM = 2
+"""Of the files. Raise it when `as_read` gives something else: what was written before is then not trusted."""
 SCRATCH = (RepoPath(b".cache"),)
 """Where clangd keeps its index, in the folder it serves."""
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -67,7 +70,7 @@ class PrivateTree:
         self._step_ns = self._disk.granularity_ns()
         self._writer = Writer(source, self._disk, root_bytes, limits)
         self._placements = Placements(self._state, self._disk, root_bytes)
-        self._boot = _BOOT.read_text().strip() if _BOOT.exists() else "unknown"
+        self._boot = f"{_BOOT.read_text().strip() if _BOOT.exists() else 'unknown'}/{FORM}"
         self._trusted = self._state.tree == EMPTY_TREE or self._state.boot == self._boot
         if not self._trusted:
             records = self._state.records()
@@ -224,7 +227,16 @@ class PrivateTree:
         if self._trusted or not record.is_there:
             return True
         data = self._disk.read(path)
-        return data is not None and blob_id(data, self._source.object_format) == record.entry.blob
+        return data is not None and self._is_written(record.entry, data)
+
+    def _is_written(self, entry: TreeEntry, data: bytes) -> bool:
+        """Whether these are the bytes that an entry is written with."""
+        if blob_id(data, self._source.object_format) == entry.blob:
+            return entry.mode == SYMLINK or as_read(entry.path, data) == data
+        if entry.mode == SYMLINK or language_of(entry.path, data) not in CODE_LANGUAGES:
+            return False
+        content = self._source.read(entry.blob)
+        return content is not None and as_read(entry.path, content) == data
 
     def _remove(self, paths: Sequence[RepoPath]) -> None:
         for path in sorted(paths, reverse=True):

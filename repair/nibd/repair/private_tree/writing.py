@@ -13,6 +13,7 @@ from nibd.repair.private_tree.disk import Disk
 from nibd.repair.private_tree.names import is_safe, stays_inside
 from nibd.repair.private_tree.state import Record
 from nibd.repair.private_tree.types import LeftOut, Limits
+from nibd.repair.text import Text, decode
 from nibd.stores.types import BlobId, RepoPath
 
 _CONFIGURATION = frozenset(
@@ -61,7 +62,8 @@ class Writer:
         if content is None:
             return self._leave_out(entry, LeftOut.MISSING_OBJECT)
         if entry.mode != SYMLINK:
-            made = self._disk.write(entry.path, content, entry.mode == EXECUTABLE, stamp_ns)
+            text = as_read(entry.path, content)
+            made = self._disk.write(entry.path, text, entry.mode == EXECUTABLE, stamp_ns)
         elif stays_inside(entry.path, content):
             made = self._disk.link(entry.path, content, stamp_ns)
         else:
@@ -88,6 +90,18 @@ def is_as_recorded(record: Record, found: os.stat_result | None) -> bool:
     if mode == SYMLINK:
         return stat.S_ISLNK(found.st_mode)
     return stat.S_ISREG(found.st_mode) and bool(found.st_mode & 0o100) == (mode == EXECUTABLE)
+
+
+def as_read(path: RepoPath, content: bytes) -> bytes:
+    """What is written of a file: sources as units are made of them (UTF-8, no mark), others as they are.
+
+    Positions count in that text. A server that decodes otherwise, or takes a file that is not UTF-8 for an
+    empty one, would answer about other places, or that there is nothing.
+    """
+    if language_of(path, content) not in CODE_LANGUAGES:
+        return content
+    decoded = decode(content)
+    return decoded.content if isinstance(decoded, Text) else content
 
 
 def blob_id(data: bytes, object_format: str) -> BlobId:

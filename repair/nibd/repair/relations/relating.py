@@ -31,8 +31,9 @@ from nibd.stores.structure import StructureStore
 from nibd.stores.types import Assurance, FileVersion, ProfileId, RepoPath, Skip, State, TreeId, View
 from nibd.stores.verifications import VerificationStore
 
-RELATIONS_VERSION = "relations-2"
-"""Raise it with any change of what a site is or how a target is named: relations are kept under it."""
+RELATIONS_VERSION = "relations-3"
+"""Raise it with any change of what a site is, how a target is named, or which text servers read: relations
+are kept under it."""
 SAID_REMARKS = 5
 PROBED_FILES = 8
 PROBES_A_FILE = 4
