@@ -13,7 +13,7 @@ from cli_run import Home
 from daemon_world import NO_DENSE, Daemon, configure, running
 from gitrepo import Repo
 from nibd.daemon.settings import ContextSettings, DenseSettings, Settings
-from nibd.daemon.token_counting import TokenCounting
+from nibd.daemon.token_counting import MOST_CHARACTERS, TokenCounting
 from nibd.ipc.messages import ErrorCode, RpcError
 from nibd.query.context.tokens import Estimate, TokenizerError
 from test_context_packets import made_tokenizer
@@ -152,6 +152,7 @@ def test_a_model_that_is_not_there_is_an_estimate_that_says_so(tmp_path: Path) -
     assert isinstance(counter, Estimate)
     assert "there is no folder" in counter.reason
     assert counting.count(["abc", "d"]) == 2
+    assert counting.count(["a" * MOST_CHARACTERS, "b"]) is None
 
 
 def test_a_tokenizer_of_the_settings_is_named_by_an_absolute_path() -> None:

@@ -166,6 +166,38 @@ def test_a_budget_that_holds_nothing_gives_nothing() -> None:
     assert (packet.text, packet.tokens, packet.units) == ("", 0, ())
 
 
+class Counted(Words):
+    """Notes how much it was asked to count."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.characters = 0
+
+    def count(self, text: str) -> int:
+        self.characters += len(text)
+        return super().count(text)
+
+
+def test_a_text_far_larger_than_the_budget_is_not_counted_whole() -> None:
+    counter = Counted()
+
+    packet = eager([piece("a.py", 1, "word " * 1_000_000)], COMMIT, 60, counter)
+
+    assert [(each.reason, each.tokens) for each in packet.left_out] == [
+        (LeftOutReason.LARGER_THAN_BUDGET, None)
+    ]
+    assert counter.characters < 100_000
+
+
+def test_a_long_text_that_fits_comes_whole() -> None:
+    text = "word " * 20_000 + "end"
+
+    packet = eager([piece("a.py", 1, text)], COMMIT, 20_100, Words())
+
+    assert text in packet.text
+    assert packet.tokens <= 20_100
+
+
 PIECES = st.lists(
     st.builds(
         piece,

@@ -14,6 +14,8 @@ from nibd.query.context.tokens import Estimate, TokenCounter, Tokenizer, Tokeniz
 from nibd.repair.embedding_profile import EmbeddingError, resolve
 
 FILE = "tokenizer.json"
+MOST_CHARACTERS = 256 * 1024
+"""What is counted beside an answer, at most: 0.2 s."""
 
 
 class TokenCounting:
@@ -33,7 +35,9 @@ class TokenCounting:
             return self._counter
 
     def count(self, texts: list[str]) -> int | None:
-        """`None` when the settings' tokenizer can't be used."""
+        """`None` when it is too much to be counted aside, or the settings' tokenizer can't be used."""
+        if sum(map(len, texts)) > MOST_CHARACTERS:
+            return None
         try:
             counter = self.counter()
         except TokenizerError:

@@ -19,6 +19,12 @@ from nibd.query.context.tokens import TokenCounter
 from nibd.query.hits import Hit
 from nibd.stores.types import CommitId
 
+COUNTED_CHARACTERS = 32_768
+"""A text is counted whole up to here, which takes some 25 ms. A longer one first in parts of this size."""
+FAR_TIMES = 2
+"""A text is far larger than the budget when its parts so far have so many times its tokens. Parts may have
+a few tokens more than the text as a whole, never twice as many."""
+
 
 class LeftOutReason(StrEnum):
     """Why a hit is not in a packet."""
@@ -54,7 +60,7 @@ class PacketUnit:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """`tokens` are what it would have taken, where that was asked."""
+    """`tokens` are what it would take; `None` where that was not asked, or is far more than the budget."""
 
     hit: Hit
     reason: LeftOutReason
@@ -121,6 +127,9 @@ class _Choice:
             yield from unit.also
 
     def _add(self, hit: Hit, text: str) -> None:
+        if self._is_far_larger(text):
+            self.left_out.append(LeftOut(hit, LeftOutReason.LARGER_THAN_BUDGET))
+            return
         tokens = self._counter.count(rendering.unit(hit, text))
         if tokens <= self._left:
             self._left -= tokens
@@ -129,6 +138,17 @@ class _Choice:
         larger = tokens > self._budget
         reason = LeftOutReason.LARGER_THAN_BUDGET if larger else LeftOutReason.NO_ROOM
         self.left_out.append(LeftOut(hit, reason, tokens))
+
+    def _is_far_larger(self, text: str) -> bool:
+        """Whether the budget can't hold it, found out without counting all of a very long text."""
+        if len(text) <= COUNTED_CHARACTERS:
+            return False
+        tokens = 0
+        for start in range(0, len(text), COUNTED_CHARACTERS):
+            tokens += self._counter.count(text[start : start + COUNTED_CHARACTERS])
+            if tokens > FAR_TIMES * max(self._budget, 0):
+                return True
+        return False
 
     def _add_address(self, number: int, hit: Hit) -> None:
         unit = self.units[number]
