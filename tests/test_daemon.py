@@ -65,6 +65,21 @@ def test_answers_say_when_the_work_tree_has_something_else(daemon: Daemon, repo:
     assert "first" in hit["snippet"]
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8-sig"])
+def test_snippets_are_decoded_as_units_are(daemon: Daemon, repo: Repo, encoding: str) -> None:
+    text = "def café():\n    return 'é'\n\n\ndef second():\n    return 'ü'\n"
+    repo.write("a.py", text.encode(encoding))
+    repo.commit("encoded")
+    daemon.add(repo.path)
+    daemon.published(repo.path)
+    for name, snippet in (
+        ("café", "def café():\n    return 'é'"),
+        ("second", "def second():\n    return 'ü'"),
+    ):
+        [hit] = daemon.call("symbols", path=str(repo.path), name=name)["hits"]
+        assert hit["snippet"] == snippet
+
+
 def test_two_branches_in_linked_work_trees_each_show_their_own(
     daemon: Daemon, repo: Repo, tmp_path: Path
 ) -> None:

@@ -24,6 +24,7 @@ from nibd.query import dense, fusion, lexical, symbols
 from nibd.query.hits import Hit, snippet
 from nibd.repair.git import GitError, GitSource, open_source
 from nibd.repair.policy import EXTRACTOR
+from nibd.repair.text import Text, decode
 from nibd.stores.bounded_cache import BoundedCache
 from nibd.stores.structure import StoredUnit
 from nibd.stores.types import BlobId, Level, RepoPath, View
@@ -138,9 +139,15 @@ def shown(blobs: Blobs, checkout: Checkout, hits: Sequence[Hit]) -> list[Json]:
         data = blobs.read(checkout, found.blob)
         if found.path not in edited:
             edited[found.path] = blobs.is_edited(checkout, found.path, found.blob)
-        text = None if data is None else snippet(data, found.start_line, found.end_line)
+        text = None if data is None else snippet(_decoded(data), found.start_line, found.end_line)
         result.append(wire_hit(found, text, edited[found.path]))
     return result
+
+
+def _decoded(data: bytes) -> bytes:
+    """A blob as its units were made: lines of UTF-16 can't be told apart before that."""
+    decoded = decode(data)
+    return decoded.content if isinstance(decoded, Text) else data
 
 
 def _lexical(reading: Reading, asked: Ranked) -> list[Hit]:
