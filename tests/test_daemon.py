@@ -115,6 +115,12 @@ def test_an_unborn_branch_says_so_and_is_published_with_its_first_commit(
     assert daemon.published(repo.path)["files"] == {"indexed": 1, "total": 1}
 
 
+def test_who_does_not_want_to_wait_is_told_what_is_there(daemon: Daemon, repo: Repo) -> None:
+    daemon.add(repo.path)
+    daemon.published(repo.path)
+    assert daemon.call("wait", path=str(repo.path), timeout_s=0)["published"] is True
+
+
 def test_an_earlier_commit_can_be_asked_for_while_it_is_kept(daemon: Daemon, repo: Repo) -> None:
     daemon.add(repo.path)
     daemon.published(repo.path)

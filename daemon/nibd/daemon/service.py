@@ -54,6 +54,8 @@ MAX_HITS = 1000
 WAITED_FOR = (Assurance.REPAIRED, Assurance.VERIFIED, Assurance.EXACT)
 PROGRESS_S = 0.5
 """How often the progress of relations is told, which changes without notice."""
+ONE_LOOK_S = 0.5
+"""`wait` takes so long at least: who doesn't want to wait is told what is there, not that time was up."""
 LASTING_FAILURES = 4
 """After so many in a row, about 7 s, a failure is not one that passes by itself."""
 NEEDS_STRUCTURE = frozenset({View.STRUCTURAL})
@@ -173,7 +175,7 @@ class Service:
         wanted = {View(view)} if view and view != RELATIONS else {View.LEXICAL, View.STRUCTURAL}
         reached = False
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(max(timeout_s, ONE_LOOK_S)):
                 reached = await self._reach(state, wanted, context)
                 if reached and view == RELATIONS:
                     reached = await self._relate(state, Assurance(least) if least else None, context)
