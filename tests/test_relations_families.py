@@ -134,6 +134,15 @@ def test_a_chain_of_transitions_ends_at_a_rebuild(chain: Chain, tmp_path: Path) 
         assert wrong == [], wrong
 
 
+def test_builtin_functions_of_go_have_their_names(tmp_path: Path) -> None:
+    source = "package app\n\nfunc use(a []int) int { a = append(a, 1); return len(a) }\n"
+    with World(tmp_path, "go", {"go.mod": "module app\n\ngo 1.21\n", "app.go": source}) as world:
+        world.relate()
+        assert world.targets("app.go", "append") == ["std::append"]
+        assert world.targets("app.go", "len") == ["std::len"]
+        assert world.targets("app.go", "int") == ["std::int"]
+
+
 TYPESCRIPT = [
     Scenario(
         "a star that passes on a new export",

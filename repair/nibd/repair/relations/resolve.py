@@ -28,6 +28,8 @@ _DOTTED = re.compile(rb"(?:[\w$\x80-\xff]+\.)+(?=[\w$\x80-\xff]+\Z)")
 _MAX_EXTERNAL_BYTES = 4 * 1024 * 1024
 _CACHE_BYTES = 32 * 1024 * 1024
 _MAX_KNOWN = 200_000
+_FUNC = re.compile(rb"func[ \t]+(?=\w)")
+"""Where gopls has one of Go's own functions begin."""
 _QUOTES = (b'"', b"'", b"`")
 
 Targets = tuple[Target, ...] | None
@@ -78,7 +80,9 @@ class Externals:
             self._read.put(location.uri, held, 4 * len(content) + 1_000)
         content, positions = held
         at = positions.to_byte(location.start_line, location.start_character, encoding)
-        found = _WORD.match(content, at + _before_name(location, content, positions, encoding))
+        at += _before_name(location, content, positions, encoding)
+        keyword = _FUNC.match(content, at)
+        found = _WORD.match(content, keyword.end() if keyword else at)
         return found.group().decode("utf-8", "replace") if found else ""
 
 
