@@ -40,7 +40,8 @@ class Holding:
     def open(self, family: str, tree: TreeId, server: LanguageServer) -> None:
         """The family's server holds the tree and has settled."""
         with self._changed:
-            self._open[family] = (tree, server)
+            if self._open.get(family) != (tree, server):  # else questions that are out would be of no tree
+                self._open[family] = (tree, server)
             self._notify()
 
     def close(self, family: str, wait_s: float = CLOSE_S) -> None:
@@ -65,23 +66,19 @@ class Holding:
     def asking(self, family: str, tree: TreeId) -> Iterator[LanguageServer]:
         """The family's server, which holds `tree` until the context ends. Raises NotHeld, also at its end."""
         with self._changed:
-            held = self._held(family, tree)
-            if held is None:
+            if not self._holds(family, tree):
                 raise NotHeld(self._why(family, tree))
+            held = self._open[family]
             self._asking[family] += 1
         try:
-            yield held
+            yield held[1]
         finally:
             with self._changed:
                 self._asking[family] -= 1
                 self._changed.notify_all()
                 still = self._open.get(family)
-        if still is None or still[1] is not held:
+        if still is not held:  # also where the same server was moved, and has settled again
             raise NotHeld(f"the {family} language server was moved to another tree while it was asked")
-
-    def is_held(self, family: str, tree: TreeId) -> bool:
-        with self._changed:
-            return self._held(family, tree) is not None
 
     def wait(self, seen: int, timeout_s: float) -> None:
         """Until `version` is no more what it was `seen` to be, at most so long."""
@@ -97,11 +94,9 @@ class Holding:
         self.version += 1
         self._changed.notify_all()
 
-    def _held(self, family: str, tree: TreeId) -> LanguageServer | None:
+    def _holds(self, family: str, tree: TreeId) -> bool:
         held = self._open.get(family)
-        if held is None or held[0] != tree or family in self._closing or not held[1].is_alive:
-            return None
-        return held[1]
+        return held is not None and held[0] == tree and family not in self._closing and held[1].is_alive
 
     def _why(self, family: str, tree: TreeId) -> str:
         held = self._open.get(family)
