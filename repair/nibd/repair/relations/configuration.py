@@ -39,6 +39,8 @@ _PACKAGE_KEYS = ("name", "type", "main", "module", "types", "typings", "typesVer
 _CARGO_KEYS = ("name", "edition", "autobins", "autoexamples", "autotests", "autobenches", "build", "links")
 _CARGO_SECTIONS = ("workspace", "features", "lib", "patch", "replace", "target")
 _CARGO_TARGETS = {"bin": "src/bin", "example": "examples", "test": "tests", "bench": "benches"}
+_CRATE_VERSION = re.compile(r"-\d+\.\d+\.\d+")
+"""Where it begins behind a crate's name: `md-5-0.11.0-rc.1`."""
 _DEPENDENCIES = ("dependencies", "dev-dependencies", "build-dependencies")
 
 
@@ -64,13 +66,13 @@ class Touched:
     def has_package(self, package: str) -> bool:
         """Whether a target's package is one of these, in any version: `module@v1.2.3`, `crate-1.2.3`."""
         return bool(self.packages) and not self.packages.isdisjoint(
-            (package, package.partition("@")[0], package.rpartition("-")[0])
+            (package, package.partition("@")[0], _CRATE_VERSION.split(package, maxsplit=1)[0])
         )
 
     def imports(self, module: str) -> bool:
         """Whether an import, as it is written, leads into one of these packages."""
-        parts = re.split("::|/", module)
-        return any("/".join(parts[:end]) in self._imported for end in range(1, len(parts) + 1))
+        parts, imported = re.split("::|/", module), self._imported
+        return any("/".join(parts[:end]) in imported for end in range(1, len(parts) + 1))
 
     @property
     def _imported(self) -> frozenset[str]:
@@ -100,7 +102,7 @@ def touched(path: RepoPath, before: bytes | None, after: bytes | None) -> Touche
         return EVERYTHING if before != after else UNTOUCHED
     try:
         return compared(path, _text(before), _text(after))
-    except (ValueError, AttributeError, TypeError, IndexError, RecursionError):  # of another shape
+    except (ValueError, AttributeError, TypeError, LookupError, RecursionError):  # of another shape
         return EVERYTHING
 
 

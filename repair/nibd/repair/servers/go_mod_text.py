@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 _KEPT = ("module", "go", "use", "require", "exclude", "replace")
-_VERSION = re.compile(r"(?:go)?(\d+)\.(\d+)(?:\.(\d+))?")
+_VERSION = re.compile(r"(?:go)?(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?")
 _ARROW = "=>"
 
 

@@ -77,7 +77,7 @@ def _limits(root: Path) -> tuple[str, ...]:
         return ()
     try:
         needs = json.loads(manifest.read_bytes())
-    except ValueError:
+    except (ValueError, RecursionError):
         return ("package.json is not JSON",)
     kinds = ("dependencies", "devDependencies", "peerDependencies")
     if isinstance(needs, dict) and any(needs.get(kind) for kind in kinds):
