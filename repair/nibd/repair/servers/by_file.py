@@ -10,7 +10,8 @@ the process; `jobs` files at a time. A file that takes more than its time or mem
 of, is *unknown* and takes no other file with it; until it changes it is not tried again.
 
 References and implementations need an index of all files. They are asked of one process that makes it when
-it is first needed; after the next change that process is started anew.
+it is first needed, and keeps the files open that it was asked about last; after the next change that process
+is started anew.
 
 What the process that is `start`ed is good for besides: that it starts tells that the server works here.
 """
@@ -21,7 +22,7 @@ import os
 import resource
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -38,6 +39,8 @@ FILE_PATIENCE_S = 60.0
 FILE_MEMORY_BYTES = 6 << 30
 """Of addresses, of which a process uses about half."""
 JOBS = max(1, min(4, os.cpu_count() or 1))
+OPEN_FILES = 16
+"""So many stay open in the process that has the index: each holds all that it includes."""
 _SAID_FAILED = 3
 
 
@@ -64,6 +67,8 @@ class ByFileServer(LanguageServer):
         self._sent: Counter[str] = Counter()
         self._is_indexed = False
         self._indexing = threading.Lock()
+        self._asked_last: dict[RepoPath, None] = {}
+        """The files that are open for the index's process, those asked about last at the end."""
 
     @property
     def requests(self) -> Mapping[str, int]:
@@ -197,12 +202,22 @@ class ByFileServer(LanguageServer):
         """
         with self._indexing:
             if not self._is_indexed:
+                self._is_indexed = True  # first: what changes while it is made makes it outdated
                 self._relaunch()
-                self._is_indexed = True
-            for path in {path for path, _, _ in requests} - self._versions.keys():
-                self.open(path)
+            self._have_open({path for path, _, _ in requests})
             settled = super().settle(patience_s, requests)
         return settled if isinstance(settled, Unknown) else None
+
+    def _have_open(self, paths: Set[RepoPath]) -> None:
+        """Open these where they are not, and close those that were asked about longest ago."""
+        for path in sorted(paths):
+            if path not in self._versions:
+                self.open(path)
+            self._asked_last.pop(path, None)
+            self._asked_last[path] = None
+        for path in [*self._asked_last][: max(0, len(self._asked_last) - max(OPEN_FILES, len(paths)))]:
+            del self._asked_last[path]
+            self._close(path)
 
     def _say_limits(self) -> None:
         failed = [
