@@ -171,7 +171,9 @@ class GoModules:
     def _written(self, text: str, suffix: str) -> Path:
         name = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
         path = self.folder / (name + suffix)
-        path.write_text(text)
+        new = path.with_suffix(f"{suffix}.new")
+        new.write_text(text)
+        new.replace(path)  # a server that runs may be reading it
         return path
 
 
