@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.catalog import Catalog
 from nibd.stores.errors import CorruptStore
-from nibd.stores.relations import RelationStore, ResolutionId
+from nibd.stores.relations import RelationStore
 from nibd.stores.repository import RepositoryStores, sweep
 from nibd.stores.snapshot import Generation, Snapshot
 
@@ -54,20 +54,19 @@ def collect(
 def collect_relations(
     catalog: Catalog,
     relations: RelationStore,
-    unpublished: Collection[ResolutionId] = (),
     interrupt: Callable[[], None] = lambda: None,
 ) -> dict[str, int]:
     """Remove the relations that no kept snapshot names, nor is of the tree of one: how many rows by kind.
 
-    Only for the process that writes relations, between two of its works. What it made of a kept tree stays,
-    also where nobody has published it yet, and so do the `unpublished`, and what first builds have so far.
+    Only for the process that writes relations, between two of its works. What it made last of a kept tree
+    stays, also where nobody has published it yet, and what first builds have so far.
     `interrupt` as in `RelationStore.collect`.
     """
     relations.abandon()
     snapshots = catalog.snapshots()
     named = {number for snapshot in snapshots for number in snapshot.resolutions().values()}
     trees = {snapshot.tree for snapshot in snapshots}
-    return relations.collect(named | set(unpublished), trees, interrupt)
+    return relations.collect(named, trees, interrupt)
 
 
 def _damage(stores: RepositoryStores, snapshot: Snapshot) -> str | None:

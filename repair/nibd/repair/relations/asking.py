@@ -1,8 +1,8 @@
 """Asking about many sites although a server may end meanwhile: another one goes on where it stopped.
 
 What makes a server end is often one file, which would end the next one too. So a batch is asked about twice
-at most; what it left open then is unknown, and the next batch has a server again. After `MAX_ENDS` ends none
-is started any more: the rest is unknown, and `is_over` says so.
+at most; what it left open then is unknown, and the next batch has a server again. `MAX_ENDS` times another is
+started; when that ends too the rest is unknown, and `is_over` says so.
 """
 
 from __future__ import annotations
