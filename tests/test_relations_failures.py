@@ -70,6 +70,26 @@ def killing_at(world: World, *paths: str) -> Iterator[None]:
         yield
 
 
+def test_what_a_server_said_before_another_took_its_place_counts_as_its_own(tmp_path: Path) -> None:
+    """Of a build by one that has seen another tree, and that ends between two answers."""
+    with World(tmp_path, "python", FILES) as world:
+        world.relate()
+        world.commit({"lib.py": "import os\n" + LIB})
+        ask, first = Resolver.ask, world.relating.workspace.pids()
+
+        def asked(resolver: Resolver, questions: Sequence[Question]) -> list[list[Targets]]:
+            if world.relating.workspace.pids() != first:
+                return ask(resolver, questions)
+            answers = ask(resolver, questions[:1])
+            kill(world)
+            return answers + ask(resolver, questions[1:])
+
+        with patch.object(Resolver, "ask", asked):
+            made = world.relate(base=[])
+        assert world.relating.workspace.pids() != first
+        assert (made.record.counts["unknown"], made.record.assurance) == (0, Assurance.REPAIRED)
+
+
 @pytest.mark.usefixtures("small_batches")
 def test_a_server_that_is_killed_in_mid_repair_is_replaced_and_asked_what_it_left(tmp_path: Path) -> None:
     with World(tmp_path, "python", FILES) as world:

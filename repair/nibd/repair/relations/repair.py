@@ -238,12 +238,13 @@ class RelationRepair:
         parts, sites = Parts(), sum(map(len, plan.within.values()))
         begun, done = False, {record.path for record in staged}
         for drafts in self._batches(self._ordered(plan), changes, {}, done):
+            was_fresh = self.is_fresh()
             files, _ = self._answered(drafts, asking)
             if asking.is_over:  # what it left open is not kept: the next build asks it
                 raise ServerFailed(asking.why_over)
             if not begun:
                 _require_answers(files, asking.resolver)
-            begun, fresh = True, self.is_fresh()
+            begun, fresh = True, was_fresh and self.is_fresh()  # one that ended may have been replaced
             rows = self.store.stage(self.family, tree, self.profile, files, is_fresh=fresh)
             made = replace(made.plus(rows, files), is_fresh=made.is_fresh and fresh)
             self.report(Progress(self.family, made.totals.files, len(plan.within)))
