@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import pytest
 
+from nibd.repair.private_tree import ModuleCaches
 from nibd.repair.progress import Interrupted, Progress
 from nibd.repair.relations import ask_again, audit, verify
 from nibd.repair.relations.audit import Auditing, NoRoom
@@ -122,6 +123,29 @@ class TestInSteps:
         with World(tmp_path, "python", FILES) as world:
             repaired(world)
             assert len(world.verify()[0].asked) == 6
+            assert len(world.verify()[0].asked) == 6
+
+    def test_what_was_published_and_is_right_after_all_is_the_newest_again(self, tmp_path: Path) -> None:
+        with World(tmp_path, "python", FILES) as world:
+            repaired(world)
+            record = world.current().relations["python"]
+            wrong(world, "app0.py")
+            world.put(record)
+            assert [len(world.verify()[1].differences) for _ in range(2)] == [1, 0]
+
+    def test_what_was_made_while_something_was_installed_is_only_repaired(self, tmp_path: Path) -> None:
+        with World(tmp_path, "python", FILES) as world:
+            relating = world.relating
+            world.relate()
+            tree = world.current().tree
+            relating.look(tree, world.repo.path, ModuleCaches(tmp_path / "go", tmp_path / "cargo"))
+            made, _ = world.verify()
+            assert relating.as_installed("python", tree, made.record) == made.record
+            (world.repo.path / ".venv").mkdir()
+            (world.repo.path / ".venv" / "pyvenv.cfg").write_text("home = /nonexistent\n")
+            record = relating.as_installed("python", tree, made.record)
+            assert (record.assurance, record.counts["verified"]) == (Assurance.REPAIRED, 0)
+            world.put(record)
             assert len(world.verify()[0].asked) == 6
 
     def test_differences_are_published_before_all_is_verified(self, tmp_path: Path) -> None:
@@ -288,6 +312,26 @@ class TestAudits:
                     wrong(world, path)
             assert audited(world, Stop(2)).differences
             assert world.current().relations["python"].assurance is Assurance.REPAIRED
+
+    def test_what_it_found_and_nobody_published_is_no_more_verified(self, tmp_path: Path) -> None:
+        with World(tmp_path, "python", FILES) as world:
+            repaired(world)
+            world.verify()
+            right = world.contents()
+            wrong(world, "app0.py")
+            snapshot, kept = world.current(), world.kept()
+            assert snapshot.relations["python"].assurance is Assurance.VERIFIED
+            assert world.relating.corrected(snapshot, "python") is None
+            _, found = Auditing(world.verifying).audit(snapshot, "python", lambda _: None, kept)
+            assert len(found.differences) == 1
+
+            record = world.relating.relate(snapshot, "python", kept, lambda _: None)
+            assert record == world.relating.corrected(snapshot, "python")
+            assert (record.assurance, record.counts["verified"]) == (Assurance.REPAIRED, 0)
+            assert audited(world).differences == []
+            assert world.current().relations["python"].assurance is Assurance.EXACT
+            assert compared(world.contents(), right) == []
+            assert world.relating.corrected(world.current(), "python") is None
 
     def test_it_is_not_begun_without_memory_for_a_second_server(self, tmp_path: Path) -> None:
         with World(tmp_path, "python", FILES) as world:

@@ -9,7 +9,7 @@ it. Methods, all with the `Job` parameters below:
   it. Where there were none, parts of it are told meanwhile: notifications `part` of `{family, record}`
 - `verify` (`families`) → the same, as far as their sites were asked again; not of those of another profile
 - `audit` (`families`) → the same, after a fresh server was asked too; `put_off` says of which it could not be
-- `look` → the same without records: only what is installed now
+- `look` → the same, with the records of what was corrected and not published; what is installed now
 - `collect` → `{rows, servers}`: remove relations that no kept snapshot names
 - `agree` (`families`) → the records, with how far their static answers equal live ones: see `agreeing`
 - `ask` (of its own parameters) → a live answer, beside the job that is at work: see `navigator_desk`
@@ -50,7 +50,7 @@ from nibd.stores.collection import collect_relations
 from nibd.stores.errors import StoreError
 from nibd.stores.facts import FactStore
 from nibd.stores.file_identity import FileIdentity
-from nibd.stores.relations import CorruptRelations, RelationStore
+from nibd.stores.relations import CorruptRelations, MissingResolution, RelationStore
 from nibd.stores.repository import RepositoryFolder
 from nibd.stores.snapshot import Snapshot, ViewRecord, decode_view, encode_view
 from nibd.stores.structure import StructureStore
@@ -61,7 +61,8 @@ SWITCH_S = 0.0005
 """How long a thread keeps the interpreter from the others. A question passes through five of them, and each
 would wait for the one that verifies: five times 5 ms, as Python has it by itself."""
 RELATIONS_DAMAGED: Json = {"damaged": "relations"}
-"""The data of an error that says that relations.db was not as it was written; it is removed."""
+"""The data of an error that says that relations.db was not as it was written, and is removed, or lacks what a
+snapshot names."""
 SERVER_FAILED: Json = {"server": "failed"}
 """The data of an error that says that a language server ended, or did not start."""
 
@@ -144,12 +145,13 @@ class Navigator:
                 case "agree":
                     return self._agree(job, request)
                 case "look":
-                    relating, snapshot, _ = self._opened(job)
-                    return self._finished(self._looked(job, relating, snapshot), job, snapshot)
+                    return self._look(job)
                 case "collect":
                     return self._collect(job, request)
                 case method:
                     raise RpcError(ErrorCode.METHOD_NOT_FOUND, f"the navigator has no method {method}")
+        except MissingResolution as error:  # the rest is sound
+            raise RpcError(ErrorCode.INTERNAL, str(error), RELATIONS_DAMAGED) from error
         except CorruptRelations as error:
             self._start_over()
             raise RpcError(ErrorCode.INTERNAL, str(error), RELATIONS_DAMAGED) from error
@@ -189,6 +191,7 @@ class Navigator:
         for family, profile in result.profiles.items():
             made = snapshot.relations.get(family)
             if _is_made(made, profile) and relating.holds(made):
+                _correct(result, relating, snapshot, family)
                 continue
             is_first = not any(relating.holds(_ready(each, family)) for each in kept)
             building = Building(reporter(request, stops=False), _told(request, family) if is_first else None)
@@ -232,6 +235,10 @@ class Navigator:
                 made, _ = auditing.audit(snapshot, family, reporter(request), kept)
             except (NoRoom, ServerFailed, ServerMissing) as failed:
                 result.put_off[family] = str(failed)
+            except Interrupted:
+                if not result.families:
+                    raise
+                break  # what a fresh server said of others may be that they are wrong
             else:
                 result.families[family] = encode_view(made)
         return self._finished(result, job, snapshot)
@@ -252,6 +259,13 @@ class Navigator:
                 result.unmeasured[family] = str(failed)
             else:
                 result.families[family] = encode_view(replace(record, agreement=agreement))
+        return self._finished(result, job, snapshot)
+
+    def _look(self, job: Job) -> Json:
+        relating, snapshot, _ = self._opened(job)
+        result = self._looked(job, relating, snapshot)
+        for family in result.profiles:
+            _correct(result, relating, snapshot, family)
         return self._finished(result, job, snapshot)
 
     def _collect(self, job: Job, request: ChildRequest) -> Json:
@@ -290,6 +304,9 @@ class Navigator:
         for family in result.profiles:
             made = result.families.get(family)
             record = decode_view(made) if made is not None else snapshot.relations.get(family)
+            if made is not None and record is not None:
+                record = self._relating.as_installed(family, snapshot.tree, record)
+                result.families[family] = encode_view(record)
             if auditing.is_due(record, family, job.audit_transitions):
                 result.audits.append(family)
         return asdict(result)
@@ -365,6 +382,13 @@ class Navigator:
         folder = RepositoryFolder(root) if root else self._folder
         if folder is not None:
             folder.clear_relations()
+
+
+def _correct(result: Result, relating: Relating, snapshot: Snapshot, family: str) -> None:
+    """Give what was corrected at the snapshot's tree while another was shown, and so was not published."""
+    corrected = relating.corrected(snapshot, family)
+    if corrected is not None:
+        result.families[family] = encode_view(corrected)
 
 
 def _is_made(record: ViewRecord | None, profile: str | None) -> bool:

@@ -27,8 +27,8 @@ from nibd.repair.servers.errors import ServerFailed
 from nibd.repair.servers.room import available_bytes
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.relations import RecordId
-from nibd.stores.snapshot import Snapshot, ViewRecord, resolution_artifact
-from nibd.stores.types import Assurance, ProfileId
+from nibd.stores.snapshot import Snapshot, ViewRecord
+from nibd.stores.types import Assurance
 
 AUDIT_SITES = 30_000
 """Some seconds of a server."""
@@ -73,7 +73,7 @@ class Auditing:
         Raises NoRoom, ServerFailed, and what `report` raises unless something was found by then.
         """
         started = time.perf_counter()
-        relating, before = self.verifying.relating, snapshot.relations[family]
+        relating = self.verifying.relating
         side = relating.side(snapshot)
         self._require_room(family)
         records = relating.known(snapshot, family)
@@ -86,7 +86,7 @@ class Auditing:
             except (Interrupted, NoRoom, ServerFailed):
                 if not audited.differences:
                     raise
-        return self._record(snapshot, family, before, audited, time.perf_counter() - started), audited
+        return self._record(snapshot, family, audited, time.perf_counter() - started), audited
 
     def _ask(self, asking: AskingAgain, rows: Sequence[RecordId], audited: Audited, report: Reporter) -> None:
         stored = asking.stored(rows)
@@ -98,25 +98,20 @@ class Auditing:
             if available_bytes() < RESERVE_BYTES // 2:
                 raise NoRoom("memory became scarce during an audit")
 
-    def _record(
-        self, snapshot: Snapshot, family: str, before: ViewRecord, audited: Audited, seconds: float
-    ) -> ViewRecord:
+    def _record(self, snapshot: Snapshot, family: str, audited: Audited, seconds: float) -> ViewRecord:
         relating, differing = self.verifying.relating, len(audited.differences)
-        counts, artifact, assurance = dict(before.counts), before.artifact, before.assurance
-        if differing:
-            profile = ProfileId(before.profile)
-            resolution = relating.store.add_resolution(family, snapshot.tree, profile, audited.records)
-            artifact = resolution_artifact(resolution, audited.records)
-            relating.memory.forget(family, snapshot.tree)
-            relating.workspace.end(family)
+        record = relating.with_records(snapshot, family, audited.records)
+        counts, assurance = dict(record.counts), record.assurance
+        if record is not snapshot.relations[family]:  # also for what was corrected and not published
             counts["verified"], assurance = 0, Assurance.REPAIRED
+            relating.memory.forget(family, snapshot.tree)
+        if differing:
+            relating.workspace.end(family)
         if audited.is_whole and not audited.unanswered:
             counts["verified"], assurance = audited.of, Assurance.EXACT
         relating.memory.audited(family, differing)
         work = {"audit_seconds": seconds, "audit_asked": audited.asked, "audit_differences": differing}
-        return replace(
-            before, artifact=artifact, assurance=assurance, counts=counts, work={**before.work, **work}
-        )
+        return replace(record, assurance=assurance, counts=counts, work={**record.work, **work})
 
     def _require_room(self, family: str) -> None:
         need = self.verifying.relating.workspace.memory_bytes(family) or UNKNOWN_NEED_BYTES

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from nibd.repair.git import GitSource
 from nibd.repair.relations.holding import Holding
-from nibd.repair.relations.resolve import Externals, Resolver, Targets
+from nibd.repair.relations.resolve import ExternalsByServer, Resolver, Targets
 from nibd.repair.relations.source_file import SourceFile, SourceFiles
 from nibd.repair.servers.errors import ServerFailed, Unknown
 from nibd.repair.servers.locations import Location
@@ -137,7 +137,7 @@ class Live:
         self._is_uncommitted = is_uncommitted
         self.close = files.close
         self._naming = threading.Lock()
-        self._externals = Externals()
+        self._externals = ExternalsByServer()
 
     def definition(self, scope: Scope, spots: Sequence[Spot]) -> list[Defined]:
         with self._holding.asking(scope.family, scope.tree) as server:
@@ -220,7 +220,10 @@ class Live:
 
     def _resolver(self, server: LanguageServer, scope: Scope) -> Resolver:
         return Resolver(
-            server, lambda path: self._files.get(scope.listing, path), self._externals, self._is_uncommitted
+            server,
+            lambda path: self._files.get(scope.listing, path),
+            self._externals.of(server),
+            self._is_uncommitted,
         )
 
     def _sites(

@@ -18,7 +18,7 @@ from nibd.repair.relations.includes import guesses
 from nibd.repair.relations.parts import NOTHING, Part, Totals
 from nibd.repair.relations.recent import recently_committed
 from nibd.repair.relations.repair import Base, RelationRepair, Resolved, Side
-from nibd.repair.relations.resolve import Externals, Resolver
+from nibd.repair.relations.resolve import ExternalsByServer, Resolver
 from nibd.repair.relations.source_file import SourceFile, SourceFiles
 from nibd.repair.relations.workspace import ServerMissing, Workspace
 from nibd.repair.servers.errors import ServerFailed
@@ -34,6 +34,7 @@ from nibd.stores.verifications import VerificationStore
 RELATIONS_VERSION = "relations-4"
 """Raise it with any change of what a site is, how a target is named, or which text servers read: relations
 are kept under it."""
+CERTAIN = frozenset({Assurance.VERIFIED, Assurance.EXACT})
 SAID_REMARKS = 5
 PROBED_FILES = 8
 PROBES_A_FILE = 4
@@ -62,7 +63,7 @@ class Relating:
     sources: SourceFiles
     workspace: Workspace
     memory: VerificationStore
-    externals: Externals = field(default_factory=Externals)
+    externals: ExternalsByServer = field(default_factory=ExternalsByServer)
     _looked: tuple[TreeId, Path, Dependencies] | None = None
 
     def look(self, tree: TreeId, checkout: Path, caches: ModuleCaches) -> Dependencies:
@@ -141,6 +142,42 @@ class Relating:
         newest = self.store.find_resolution(family, snapshot.tree, ProfileId(record.profile))
         return self.store.resolution(max(record.resolution, newest or record.resolution))
 
+    def corrected(self, snapshot: Snapshot, family: str) -> ViewRecord | None:
+        """The record of what was corrected since the snapshot was published; `None` when nothing was.
+
+        A commit, or the end of this process, may have come between a correction and its publication.
+        """
+        record = snapshot.relations.get(family)
+        if record is None or record.state is not State.READY or not self.holds(record):
+            return None
+        assert record.resolution is not None, "it is held"
+        records = self.known(snapshot, family)
+        if records == self.store.resolution(record.resolution):
+            return None
+        after = self.with_records(snapshot, family, records)
+        assurance = Assurance.PARTIAL if after.counts["unknown"] else Assurance.REPAIRED
+        return replace(after, assurance=assurance, counts={**after.counts, "verified": 0})
+
+    def as_installed(self, family: str, tree: TreeId, record: ViewRecord) -> ViewRecord:
+        """A record that was just made: only repaired where something was installed since that was looked up.
+
+        The server may have seen one thing before and another after; the profile names the first.
+        """
+        watched = self.workspace.dependencies(family).watched
+        if record.assurance not in CERTAIN or all(stamp(path) == was for path, was in watched.items()):
+            return record
+        self.memory.forget(family, tree)
+        return replace(record, assurance=Assurance.REPAIRED, counts={**record.counts, "verified": 0})
+
+    def with_records(self, snapshot: Snapshot, family: str, records: Bitmap) -> ViewRecord:
+        """The snapshot's record with `records` as its relations, which are the newest of its tree then."""
+        record = snapshot.relations[family]
+        made = self.store.add_resolution(family, snapshot.tree, ProfileId(record.profile), records)
+        if made == record.resolution:
+            return record
+        counts = {**record.counts, "unknown": self.unknown(record, records)}
+        return replace(record, artifact=resolution_artifact(made, records), counts=counts)
+
     def unknown(self, record: ViewRecord, records: Bitmap) -> int:
         """How many sites are unknown in `records`, which are the record's relations as corrected."""
         assert record.resolution is not None, "there are some"
@@ -204,7 +241,7 @@ class Relating:
         resolved = repair.run(base, side)
         if base is None:
             self.workspace.was_asked_everything(family)
-        else:
+        elif base.side.tree != side.tree:  # else it is tried again, and was counted
             self._begin(family, base.side, side)
         assurance = Assurance.EXACT if base is None and resolved.is_fresh else Assurance.REPAIRED
         record = _record(profile, resolved, assurance, base is None)
@@ -292,7 +329,9 @@ class Relating:
             record = snapshot.relations.get(family)
             if snapshot.tree == tree and record is not None and record.profile == profile:
                 is_whole = record.state is State.READY and record.assurance is not Assurance.PARTIAL
-                return record if is_whole and self.holds(record) else None
+                if not is_whole or not self.holds(record):
+                    return None
+                return self.corrected(snapshot, family) or record
         return None
 
     def _touched(self, family: str, old: TreeId, new: TreeId) -> Touched:
@@ -332,7 +371,7 @@ class Relating:
         return Resolver(
             server,
             lambda path: self._file(side.listing, path),
-            self.externals,
+            self.externals.of(server),
             self.workspace.is_uncommitted,
         )
 

@@ -44,7 +44,7 @@ class Question:
 
 
 class Externals:
-    """Names what lies outside the tree, which no transition moves. Kept from resolver to resolver."""
+    """Names what lies outside the tree, which no transition moves, as it was when it was read first."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int, int, bool], Target] = {}
@@ -84,6 +84,22 @@ class Externals:
         keyword = _FUNC.match(content, at)
         found = _WORD.match(content, keyword.end() if keyword else at)
         return found.group().decode("utf-8", "replace") if found else ""
+
+
+class ExternalsByServer:
+    """Those of each family's server, kept from resolver to resolver while it runs.
+
+    When something is installed another server is started, to which nothing that was read before applies.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[str, tuple[LanguageServer, Externals]] = {}
+
+    def of(self, server: LanguageServer) -> Externals:
+        held = self._held.get(server.driver.family)
+        if held is None or held[0] is not server:
+            held = self._held[server.driver.family] = (server, Externals())
+        return held[1]
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 `verify` may be called again and again for one tree, until the record says that every file was asked there.
 What a run corrected is stored as the newest resolution of the tree, whether somebody publishes it or not:
 the next run, and the next repair from this tree, begin from it. So nothing that was found is lost when a
-newer commit comes, or when this process is killed.
+newer commit comes; when this process is killed, what this run found is asked once more.
 """
 
 from __future__ import annotations
@@ -16,15 +16,12 @@ from nibd.repair.progress import Reporter
 from nibd.repair.relations.ask_again import AskingAgain
 from nibd.repair.relations.changed_files import changed_files, family_files
 from nibd.repair.relations.reach import Reach
-from nibd.repair.relations.relating import Relating
-from nibd.repair.relations.repair import Side
+from nibd.repair.relations.relating import CERTAIN, Relating
 from nibd.repair.relations.verify import Verification, Verified
 from nibd.repair.servers.errors import ServerFailed
 from nibd.stores.bitmap import Bitmap
-from nibd.stores.snapshot import Snapshot, ViewRecord, resolution_artifact
+from nibd.stores.snapshot import Snapshot, ViewRecord
 from nibd.stores.types import Assurance, ProfileId, RepoPath, State, TreeId
-
-_FINISHED = frozenset({Assurance.VERIFIED, Assurance.EXACT})
 
 
 @dataclass(slots=True)
@@ -49,7 +46,7 @@ class Verifying:
         started = time.perf_counter()
         relating, before = self.relating, snapshot.relations[family]
         side, profile = relating.side(snapshot), ProfileId(before.profile)
-        if before.assurance in _FINISHED:
+        if before.assurance in CERTAIN:
             relating.memory.forget(family, side.tree)
         records = relating.known(snapshot, family)
         self._note_reach(snapshot, family, kept, records)
@@ -61,7 +58,7 @@ class Verifying:
         tree, whole = self._whole.get(family, (None, before))
         if not verified.files and verified.is_whole and tree == side.tree and whole.profile == profile:
             return whole, verified  # asked for once more before it was published
-        after = self._stored(family, side, before, verified.records)
+        after = relating.with_records(snapshot, family, verified.records)
         if verified.died:  # what it left unanswered says nothing of what is stored
             raise ServerFailed(f"{resolver.server.driver.server} died while relations were verified")
         took = {"verify_seconds": time.perf_counter() - started, "dropped": len(resolver.dropped)}
@@ -76,7 +73,7 @@ class Verifying:
     ) -> ViewRecord:
         """What is said of the relations now; work adds up over the runs at one tree."""
         work = {"verify_asked": verified.asked, "differences": len(verified.differences), **took}
-        if record.assurance not in _FINISHED and record.counts.get("verified"):
+        if record.assurance not in CERTAIN and record.counts.get("verified"):
             work = {key: value + record.work.get(key, 0) for key, value in work.items()}
         unknown = record.counts["unknown"]
         return replace(
@@ -85,21 +82,6 @@ class Verifying:
             reason=self.relating.reason(family, unknown, verified.left),
             counts={**record.counts, "unanswered": verified.left, "verified": verified.done},
             work={**record.work, **work},
-        )
-
-    def _stored(self, family: str, side: Side, before: ViewRecord, records: Bitmap) -> ViewRecord:
-        """The record with `records` as its relations."""
-        relating = self.relating
-        assert before.resolution is not None, "what is verified is there"
-        old = relating.store.resolution(before.resolution)
-        if records == old:
-            return before
-        resolution = relating.store.add_resolution(family, side.tree, ProfileId(before.profile), records)
-        unknown = relating.unknown(before, records)
-        return replace(
-            before,
-            artifact=resolution_artifact(resolution, records),
-            counts={**before.counts, "unknown": unknown},
         )
 
     def _note_reach(self, snapshot: Snapshot, family: str, kept: Sequence[Snapshot], records: Bitmap) -> None:
