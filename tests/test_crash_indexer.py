@@ -32,7 +32,7 @@ from nibd.stores.types import Level, View
 from views import MAIN, Views
 
 QUERIES = ("alpha", "beta gamma", "return", "kept", "delta alpha", "added")
-STORES = {"catalog.db", "facts.db", "structure.db", "rows.db", "vectors.f32"}
+STORES = {"catalog.db", "facts.db", "structure.db", "trigrams.db", "rows.db", "vectors.f32"}
 
 
 @pytest.fixture

@@ -19,11 +19,19 @@ from waiting import wait_until
 
 def is_gone(pid: int) -> bool:
     """Whether a process has ended; a zombie has, though its parent has not looked yet."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        return True
-    return stat.rpartition(")")[2].split()[0] == "Z"
+    return states(pid) <= {"Z"}
+
+
+def states(pid: int) -> set[str]:
+    """Of the process's threads, as the kernel has them; none when there is no such process."""
+    stats = Path(f"/proc/{pid}/task").glob("*/stat")
+    return {stat.read_text().rpartition(")")[2].split()[0] for stat in stats}
+
+
+def stop(pid: int) -> None:
+    """Have it hang. A signal takes a moment to reach every thread, and one of them may still answer."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: states(pid) == {"T"}, what="every thread to stop")
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -47,7 +55,7 @@ def test_a_killed_server_knows_nothing_rather_than_that_there_is_nothing(tmp_pat
 def test_a_hanging_server_is_given_up_and_heard_again_when_it_goes_on(tmp_path: Path) -> None:
     with Project(tmp_path, "python") as project:
         place = project.place("app.py", "greet", -1)
-        os.kill(project.server.pid, signal.SIGSTOP)
+        stop(project.server.pid)
         # more than a pipe holds, so writing hangs too
         answers = project.server.definitions([place] * 3000, window=3000, timeout_s=0.3)
         assert {answer.reason for answer in answers if isinstance(answer, Unknown)} == {"no answer in 0.3 s"}
@@ -61,7 +69,7 @@ def test_a_hanging_server_is_given_up_and_heard_again_when_it_goes_on(tmp_path: 
 
 def test_a_hanging_server_is_ended_by_close(tmp_path: Path) -> None:
     with Project(tmp_path, "python") as project:
-        os.kill(project.server.pid, signal.SIGSTOP)
+        stop(project.server.pid)
     assert is_gone(project.server.pid)
     assert project.server.must_restart()
 
