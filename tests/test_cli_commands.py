@@ -194,6 +194,14 @@ def test_a_reader_that_goes_away_is_no_error(home: Home, shop: Repo) -> None:
     assert (process.returncode, err) == (141, b"")
 
 
+def test_an_output_that_takes_nothing_is_said_in_one_line(home: Home, shop: Repo) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        process = home.start("status", "--json", cwd=shop.path, stdout=full.fileno())
+        _, err = process.communicate()
+
+    assert (process.returncode, err) == (3, b"nibd: No space left on device\n")
+
+
 def test_watching_prints_a_line_for_each_change_and_ends_quietly(
     home: Home, shop: Repo, tmp_path: Path
 ) -> None:

@@ -136,7 +136,12 @@ def _report(failure: Failure, as_json: bool) -> int:
     note(f"nibd: {visible(failure.message)}")
     if as_json:
         error = {"code": failure.code, "message": failure.message, "data": failure.data}
-        emit_json({"error": error})
+        try:
+            emit_json({"error": error})
+        except BrokenPipeError:
+            raise
+        except OSError:  # stdout takes nothing (a full disk), which stderr and the exit code have said
+            _silence_stdout()
     return failure.exit_code
 
 
