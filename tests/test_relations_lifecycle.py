@@ -150,6 +150,17 @@ def test_what_a_server_leaves_unanswered_is_tried_a_few_times_and_again_at_the_n
     wait_until(lambda: len(gate.asked()["odd.py"]) > tries, WAIT_S, "another try")
 
 
+def test_a_live_answer_that_lacks_sites_is_not_called_nothing(gated: LiveHome, gate: Gate) -> None:
+    gate.open(10_000)
+    repo = gated.repository({"odd.py": "def odd():\n    return other()\n"})
+    wait_until(lambda: gated.relations(repo)["state"] == "ready", WAIT_S, "HEAD's relations")
+    answer = json.loads(
+        gated.nibd("callees", "odd", "--provider", "live", "--json", cwd=repo.path, status=1).out
+    )
+    assert (answer["provider"], answer["unknown"]) == ("live", 1)
+    assert answer["reason"] == "the language server has not answered about all that could be callees of odd"
+
+
 @pytest.fixture
 def broken(tmp_path: Path) -> Path:
     """A folder with a server that does not start."""

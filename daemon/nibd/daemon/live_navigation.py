@@ -166,7 +166,10 @@ class LiveNavigation(Navigation):
 
     def _found(self, family: str, asked: Asked | None, answer: Answer) -> Navigated:
         name = (asked.name if asked else self.question.name) or "what stands there"
-        nothing = f"the language server knows of no {self.question.operation} of {name}"
+        what = f"{self.question.operation} of {name}"
+        nothing = f"the language server knows of no {what}"
+        if answer.unknown:
+            nothing = f"the language server has not answered about all that could be {what}"
         return Navigated(answer, family, asked, reason=None if answer.total else nothing)
 
     def _references(self, sites: Sequence[LiveSite]) -> Answer:
