@@ -131,7 +131,7 @@ class Navigating:
         trace = stored.trace()
         if provider == AUTO and at is None and self._is_live_wanted(question, stored):
             live = await self._casual(state, question, trace)
-            if live:
+            if live and (stored.answered is None or _unknown(live) <= _unknown(stored.answered)):
                 return await self._result(state, live, LIVE, trace)
         if stored.answered is None:
             # HEAD is looked at by now: it may have moved meanwhile
@@ -166,7 +166,8 @@ class Navigating:
                 trace.append(_step(LIVE, newest, error.message, _since(started)))
             return None
         if live is not None:
-            trace.append(_step(LIVE, live.publication, "answered", _since(started)))
+            left = f", but for {_unknown(live)} sites" if _unknown(live) else ""
+            trace.append(_step(LIVE, live.publication, f"answered{left}", _since(started)))
         return live
 
     def _is_live_wanted(self, question: Question, stored: _Stored) -> bool:
@@ -301,6 +302,11 @@ def _step(provider: str, publication: Publication, outcome: str, milliseconds: f
         "outcome": outcome,
         "milliseconds": milliseconds,
     }
+
+
+def _unknown(answered: Answered) -> int:
+    """How many sites could belong to the answer, or not: a server that has just moved leaves some."""
+    return answered.navigated.answer.unknown
 
 
 def _check(operation: str | None, name: str, line: int, col: int) -> None:
