@@ -176,6 +176,9 @@ class Driver:
     no waiting and no probing, once it has settled after its start."""
     nothing_found: tuple[str, ...] = ()
     """Beginnings of error messages that mean an answer: there is nothing at that place."""
+    reads_first: tuple[bytes, ...] = ()
+    """Endings of files in which an answer depends on what was asked before: such a file is read as a whole
+    (by semantic tokens, which name everything in it in order), then asked site by site."""
     language_ids: Mapping[bytes, str] = field(default_factory=dict)
     """LSP's language id by ending, for files that are opened."""
     line_ends: tuple[str, ...] = ("\n",)

@@ -41,6 +41,7 @@ PROBES = 32
 _DRAIN_EVERY = 64
 _RETRIES = 2
 _DEFINITION = "textDocument/definition"
+_READ = "textDocument/semanticTokens/full"
 _CREATED, _CHANGED, _DELETED = 1, 2, 3
 """`FileChangeType`."""
 
@@ -239,7 +240,7 @@ class LanguageServer:
                 return Settled(time.monotonic() - begun, rounds)
             work_begun = self._client.work_begun
             left_s = max(0.1, deadline - time.monotonic())
-            answers = self._places(_DEFINITION, self._probes, WINDOW, left_s)
+            answers = self._definitions(self._probes, WINDOW, left_s)
             rounds += 1
             known = not any(map(_is_transient, answers))
             if known and answers == last and work_begun == self._client.work_begun and not self._client.work:
@@ -265,7 +266,26 @@ class LanguageServer:
 
         `urgent`: before what others ask, as far as that can be had.
         """
-        return self._places(_DEFINITION, requests, window, timeout_s, urgent=urgent)
+        return self._definitions(list(requests), window, timeout_s, urgent)
+
+    def _definitions(
+        self, asked: Sequence[Request], window: int, timeout_s: float, urgent: bool = False
+    ) -> list[Locations]:
+        """Files that are read first come after the others, each by itself."""
+        together: list[int] = []
+        alone: dict[RepoPath, list[int]] = {}
+        for n, (path, _, _) in enumerate(asked):
+            is_read = self.driver.reads_first and path.endswith(self.driver.reads_first)
+            (alone.setdefault(path, []) if is_read else together).append(n)
+        places = [asked[n] for n in together]
+        answers = self._places(_DEFINITION, places, window, timeout_s, urgent=urgent)
+        found = dict(zip(together, answers, strict=True))
+        for path, indexes in alone.items():
+            self._connection.ask(_READ, {"textDocument": {"uri": self._uris.of(path)}}, timeout_s=timeout_s)
+            places = [asked[n] for n in indexes]
+            answers = self._places(_DEFINITION, places, 1, timeout_s, urgent=urgent)
+            found.update(zip(indexes, answers, strict=True))
+        return [found[n] for n in range(len(asked))]
 
     def live_definitions(
         self, requests: Iterable[Request], *, window: int = WINDOW, timeout_s: float = PATIENCE_S

@@ -4,6 +4,11 @@ Every project file is opened: without that files outside of a tsconfig.json's re
 projects that are inferred one file at a time. npm's `tsc` is a script that starts the native program of the
 platform's package; here the program is started itself. The checkout's own copy of TypeScript is passed
 over like any program of a repository.
+
+Up to three checkers of a project answer, whichever is free, and each keeps the types that it has worked out.
+One that is asked in the middle of a callback, before anything around it, may take for circular what isn't:
+what the callback returns is `any` to it from then on. What is asked first is chance where questions wait
+together. So files of JavaScript, where that was seen, are read from the top first and asked one by one.
 """
 
 from __future__ import annotations
@@ -108,6 +113,7 @@ DRIVER = Driver(
     holds_at_once=Holds.OPENED,
     settle_wait_s=0.3,
     audit_after=100,
+    reads_first=(b".js", b".mjs", b".cjs", b".jsx"),
     language_ids=_IDS,
     line_ends=("\n", "\r"),
 )
