@@ -27,6 +27,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 
+import numpy as np
+import numpy.typing as npt
+
 from nibd.stores.terms import count_terms
 from nibd.stores.types import Facts
 
@@ -78,6 +81,15 @@ def pack_terms(facts: Facts) -> PackedTerms:
 
 def _defined_names(facts: Facts) -> dict[str, int]:
     return count_terms("\n".join(unit.name for unit in facts.units[1:]))
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrences:
+    """Parallel arrays: `counts[i]` times a group has the term that was asked for as number `terms[i]`."""
+
+    groups: npt.NDArray[np.intp]
+    terms: npt.NDArray[np.int32]
+    counts: npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
 
 
 class TermCounts:
@@ -168,6 +180,28 @@ class TermCounts:
         together = zip(self._positions[pairs], self._counts[pairs], strict=True)
         looked_up = ((wanted.get(hashes[position]), count) for position, count in together)
         return sorted((order, count) for order, count in looked_up if order is not None)
+
+    def occurrences(self, hashes: npt.NDArray[np.uint64]) -> Occurrences:
+        """Where the terms with these hashes, which are sorted and distinct, are in any group.
+
+        In the order of groups and, within one, of hashes.
+        """
+        own = np.frombuffer(self._hashes, np.uint64)
+        at = np.searchsorted(own, hashes)
+        found = np.flatnonzero(own[np.minimum(at, len(own) - 1)] == hashes) if len(own) else at[:0]
+        order = np.full(len(own), -1, np.int32)
+        order[at[found]] = found
+        positions = np.frombuffer(self._positions, self._positions.format)
+        terms = order[positions]
+        pairs = np.flatnonzero(terms >= 0)
+        starts = np.frombuffer(self._starts, np.uint32)
+        groups = np.searchsorted(starts, pairs, side="right") - 1
+        counts = np.frombuffer(self._counts, self._counts.format)[pairs]
+        return Occurrences(groups, terms[pairs], counts)
+
+    def lengths(self) -> npt.NDArray[np.uint32]:
+        """How many terms each group has, repeated ones included."""
+        return np.frombuffer(self._lengths, np.uint32)
 
     def vocabulary(self) -> list[str]:
         """The file's distinct terms by position. Decompressed at each call."""

@@ -1,26 +1,31 @@
 """Terms: what lexical search counts. Text in, terms out, the same for a file and for a query.
 
 A *token* is a run of word characters (letters, digits, underscores of any script). Its terms are
-the token itself, lower-cased, and, when it has more than one, its *parts*: split at underscores,
-at a change to a capital (`camelCase`, `HTTPServer`), and between letters and digits. So
-`HTTPServer2` gives `httpserver2 http server 2`, `parse` gives `parse` once, `__init__` gives
-`__init__ init`. A token that starts with a digit is split at underscores only: `0x1F` is a number.
+the token itself, lower-cased, and, when it has more than one, the stems of its *parts*: split at
+underscores, at a change to a capital (`camelCase`, `HTTPServer`), and between letters and digits. A
+token of one part gives its stem alone. So `HTTPServers2` gives `httpservers2 http server 2`, `parsing`
+gives `pars` once, `__init__` gives `__init__ init`. A token that starts with a digit is split at
+underscores only: `0x1F` is a number.
 
-There are no stop words and no stemming: code has names, and every name may be asked for. Scripts
-without spaces are not segmented. Nothing here is language-dependent, so a text's terms follow from
-the text and `TERMS_VERSION` alone.
+A *stem* (Snowball's English ones) stands for the forms of a word: who asks for "parsing caches" means
+`parse_cache` too. There are no stop words: code has names, and every name may be asked for. Scripts
+without spaces are not segmented. A text's terms follow from the text and `TERMS_VERSION` alone.
 """
 
 from __future__ import annotations
 
 import re
+import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
-TERMS_VERSION = f"1-unicode{unicodedata.unidata_version}"
-"""Part of the lexical profile: which characters are letters depends on Python's Unicode tables."""
+import Stemmer
+
+TERMS_VERSION = f"2-unicode{unicodedata.unidata_version}-snowball{Stemmer.version()}"
+"""Part of the lexical profile: which characters are letters depends on Python's Unicode tables, and stems
+on the stemmer's rules."""
 
 MAX_TERM_CHARACTERS = 64
 MAX_TOKEN_CHARACTERS = 256
@@ -56,8 +61,24 @@ def _terms_of(token: str) -> tuple[str, ...]:
         return ()
     whole = token.lower()
     parts = [part.lower() for part in _parts(token)]
-    terms = parts if parts == [whole] or not parts else [whole, *parts]
+    stems = [_stem(part) for part in parts]
+    terms = stems if parts == [whole] or not parts else [whole, *stems]
     return tuple(term for term in terms if len(term) <= MAX_TERM_CHARACTERS)
+
+
+class _Stemmers(threading.local):
+    """One for each thread: a stemmer has a buffer of its own."""
+
+    def __init__(self) -> None:
+        self.english = Stemmer.Stemmer("english")
+
+
+_stemmers = _Stemmers()
+
+
+def _stem(part: str) -> str:
+    """Of an English word in lower case; anything else is its own stem."""
+    return _stemmers.english.stemWord(part) if part.isascii() and part.isalpha() else part
 
 
 def _parts(token: str) -> list[str]:
