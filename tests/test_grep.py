@@ -21,7 +21,6 @@ from nibd.daemon.registry import Checkout
 from nibd.daemon.views import RepositoryViews
 from nibd.ipc.messages import RpcError
 from nibd.query import grep as searching
-from nibd.query.test_files import is_test
 from nibd.stores.database import open_database
 from nibd.stores.trigram_store import Candidates, migrations
 from nibd.stores.types import CheckoutId, CommitId, RepoPath, RepositoryId, View
@@ -420,16 +419,3 @@ def test_what_can_not_be_asked_is_refused_with_the_parameter(params: dict[str, A
 def test_a_glob_that_can_match_nothing_is_an_error(glob: str) -> None:
     with pytest.raises(GlobError):
         PathGlobs.parse([glob])
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        (b"tests/helper.py", True), (b"pkg/test_a.py", True), (b"a_test.go", True), (b"App.test.tsx", True),
-        (b"src/AppTest.java", True), (b"spec/a.rb", True), (b"a_spec.rb", True), (b"conftest.py", True),
-        (b"src/app.py", False), (b"latest.py", False), (b"contest.py", False), (b"testing_tools.py", False),
-        (b"attest/a.py", False), (b"src/Latest.java", False),
-    ],
-)  # fmt: skip
-def test_tests_are_known_by_their_path(path: bytes, expected: bool) -> None:
-    assert is_test(RepoPath(path)) is expected

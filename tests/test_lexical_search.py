@@ -179,7 +179,7 @@ def test_a_hit_that_the_first_list_ranks_below_the_cut_is_found(
     longer = made_file("a.py", "", ("f", "needle " + "hay " * 58))
     shorter = made_file("b.py", "", ("f", "needle " + "hay " * 55))
     generation = shelf.repair([longer, shorter, made_file("c.py", "", ("g", "straw"))])
-    raw = generation.candidates(Population.UNITS, {(Field.BODY, "needle"): 1.0}, None, 2)
+    raw = generation.candidates(Population.UNITS, {(Field.BODY, "needl"): 1.0}, None, 2)
     assert raw[0].score == raw[1].score
     assert raw[0].located().address.path == b"a.py"
     monkeypatch.setattr(lexical_query, "FIRST_CANDIDATES", 1)

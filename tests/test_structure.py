@@ -13,7 +13,7 @@ from lexical_corpus import LANGUAGE, MadeFile, facts_of, made_file
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.errors import CorruptStore, CorruptStructure, StoreError
 from nibd.stores.structure import FileRow, ListingId, StructureStore
-from nibd.stores.types import BlobId, FileVersion, Import, Level, ProfileId, RepoPath, Skip
+from nibd.stores.types import BlobId, FileVersion, Import, ProfileId, RepoPath, Skip
 
 EXTRACTOR = "extractor"
 PROFILE = ProfileId("profile")
@@ -64,7 +64,6 @@ def test_the_units_of_a_file_are_those_of_its_facts(store: StructureStore) -> No
     assert told == made
     assert [unit.ordinal for unit in units] == [0, 1, 2]
     assert store.imports(row) == [Import("made.module", 1, 1)]
-    assert store.name_of(A.blob, LANGUAGE, EXTRACTOR, 1) == ("Box.open", Level.CALLABLE)
 
 
 def test_the_same_file_version_has_one_row_and_another_has_its_own(store: StructureStore) -> None:
@@ -149,8 +148,6 @@ def test_counts_are_those_of_files_units_and_lines(store: StructureStore) -> Non
         ("UPDATE unit SET start_line = start_line + 1 WHERE ordinal = 1", "units"),
         ("UPDATE unit SET level = 1 - level WHERE ordinal < 1", "units"),
         ("UPDATE unit SET qualified = 'Bax.open' WHERE name = 'open'", "named"),
-        ("UPDATE unit SET qualified = 'Bax.open' WHERE name = 'open'", "name_of"),
-        ("UPDATE source SET lines = lines + 1", "name_of"),
         ("UPDATE unit SET text_id = zeroblob(length(text_id)) WHERE ordinal = 1", "text_ids"),
         ("UPDATE import SET module = 'mode.module'", "imports"),
     ],
@@ -166,7 +163,6 @@ def test_a_row_that_was_changed_is_corruption_to_whoever_reads_it(
         "under": lambda: list(store.under(listing, b"")),
         "units": lambda: store.units(version(A), row),
         "named": lambda: store.named(listing, "open"),
-        "name_of": lambda: store.name_of(A.blob, LANGUAGE, EXTRACTOR, 1),
         "text_ids": lambda: list(store.text_ids([row])),
         "imports": lambda: store.imports(row),
     }

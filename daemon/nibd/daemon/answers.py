@@ -20,10 +20,10 @@ from nibd.daemon.reading import Reading
 from nibd.daemon.registry import Checkout
 from nibd.daemon.wire import hit as wire_hit
 from nibd.ipc.messages import Json
-from nibd.query import dense, fusion, lexical, symbols
+from nibd.query import dense, fusion, symbols
 from nibd.query.hits import Hit, snippet
+from nibd.query.ranking.rank import Explanation, rank
 from nibd.repair.git import GitError, GitSource, open_source
-from nibd.repair.policy import EXTRACTOR
 from nibd.repair.text import Text, decode
 from nibd.stores.bounded_cache import BoundedCache
 from nibd.stores.structure import StoredUnit
@@ -106,13 +106,29 @@ class Ranked:
     vector: bytes | None = None
 
 
-def search(reading: Reading, asked: Ranked) -> list[Hit]:
-    if asked.plan == "lexical":
-        return _lexical(reading, asked)
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Hits, and how the lexical ranking came to its part of them, if it has one.
+
+    `evidence` has an entry for each hit, `None` for one that the lexical ranking does not have.
+    """
+
+    hits: list[Hit]
+    explanation: Explanation | None = None
+    evidence: Sequence[Mapping[str, float] | None] = ()
+
+
+def search(reading: Reading, asked: Ranked) -> Found:
     if asked.plan == "dense":
-        return _dense(reading, asked)
+        return Found(_dense(reading, asked))
+    if asked.plan == "lexical":
+        ranking = rank(reading.tree, asked.query, asked.level, asked.k)
+        return Found(ranking.hits, ranking.explanation, ranking.explanation.hits)
     deep = replace(asked, k=max(FUSED_DEPTH, 2 * asked.k))
-    return fusion.fuse([_lexical(reading, deep), _dense(reading, deep)], asked.k)
+    ranking = rank(reading.tree, deep.query, deep.level, deep.k)
+    hits = fusion.fuse([ranking.hits, _dense(reading, deep)], asked.k)
+    known = {hit.address_key: each for hit, each in zip(ranking.hits, ranking.explanation.hits, strict=True)}
+    return Found(hits, ranking.explanation, [known.get(hit.address_key) for hit in hits])
 
 
 def named(reading: Reading, name: str, k: int) -> list[Hit]:
@@ -148,27 +164,6 @@ def _decoded(data: bytes) -> bytes:
     """A blob as its units were made: lines of UTF-16 can't be told apart before that."""
     decoded = decode(data)
     return decoded.content if isinstance(decoded, Text) else data
-
-
-def _lexical(reading: Reading, asked: Ranked) -> list[Hit]:
-    found = lexical.search(reading.lexical, reading.facts, asked.query, asked.level, asked.k)
-    return [_lexical_hit(reading, each) for each in found]
-
-
-def _lexical_hit(reading: Reading, found: lexical.LexicalHit) -> Hit:
-    qualified, level = reading.structure.name_of(found.blob, found.language, EXTRACTOR, found.ordinal)
-    address = found.address
-    return Hit(
-        address.path,
-        address.start_line,
-        address.end_line,
-        address.kind,
-        qualified,
-        level,
-        found.language,
-        found.blob,
-        found.score,
-    )
 
 
 def _dense(reading: Reading, asked: Ranked) -> list[Hit]:

@@ -24,7 +24,7 @@ from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
 from nibd.query.grep import Asked, Found, Mode, OutOfTimeError, Page, Text, search
 from nibd.query.matching import Shown, normalized
 from nibd.query.pattern import PatternError, compile_pattern
-from nibd.query.test_files import is_test
+from nibd.query.ranking.path_classes import is_test
 from nibd.repair.languages import CODE_LANGUAGES, MARKDOWN, TEXT, language_of
 from nibd.repair.text import decode
 from nibd.stores.bitmap import Bitmap
@@ -160,7 +160,7 @@ class Grep:
         asked = self.request
         if not has_text(file.skip) or not asked.globs.accept(file.path):
             return False
-        if asked.tests is not None and is_test(file.path) is not (asked.tests == "only"):
+        if asked.tests is not None and is_test(file.path, file.language) is not (asked.tests == "only"):
             return False
         return asked.language is None or self._language(file) == asked.language
 

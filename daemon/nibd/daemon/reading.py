@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from nibd.query.navigation_view import CachedRelations
+from nibd.query.ranking.candidates import Tree
+from nibd.query.ranking.outline import Outline, outline
 from nibd.repair.policy import EXTRACTOR
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.catalog import Catalog
 from nibd.stores.dense import DenseStore
 from nibd.stores.dense_rows import read_rows
-from nibd.stores.errors import StoreError
+from nibd.stores.errors import CorruptStructure, StoreError
 from nibd.stores.facts import FactStore
 from nibd.stores.file_identity import FileIdentity
 from nibd.stores.lexical import LexicalGeneration
@@ -33,6 +35,7 @@ from nibd.stores.types import View
 OPEN_GENERATIONS = 4
 OPEN_LISTINGS = 16
 OPEN_MATRICES = 2
+OPEN_OUTLINES = 2
 
 
 class OpenStores:
@@ -56,6 +59,8 @@ class OpenStores:
         self._generations: OrderedDict[str, LexicalGeneration] = OrderedDict()
         self._used: set[str] = set()
         self._listings: OrderedDict[ListingId, Bitmap] = OrderedDict()
+        self._outlining = threading.Lock()
+        self._outlines: OrderedDict[ListingId, tuple[Bitmap, Outline]] = OrderedDict()
         self._matrices: OrderedDict[str, DenseStore] = OrderedDict()
         self._rows: OrderedDict[str, Bitmap] = OrderedDict()
 
@@ -92,6 +97,26 @@ class OpenStores:
             self._generations.move_to_end(location)
             self._used.add(location)
             return found
+
+    def outline(self, snapshot: Snapshot) -> Outline:
+        """Made from that of the listing that was asked about last, if there is one."""
+        listing = self.listing(snapshot)
+        with self._outlining:
+            found = self._outlines.get(snapshot.listing)
+            if found is None:
+                found = (listing, self._outline(listing))
+                self._outlines[snapshot.listing] = found
+                _trim(self._outlines, OPEN_OUTLINES)
+            self._outlines.move_to_end(snapshot.listing)
+            return found[1]
+
+    def _outline(self, listing: Bitmap) -> Outline:
+        if self._outlines:
+            try:
+                return outline(self.structure, listing, next(reversed(self._outlines.values())))
+            except CorruptStructure:
+                pass  # rows of that listing were collected; what else is wrong is found in the next line
+        return outline(self.structure, listing)
 
     def dense(self, snapshot: Snapshot) -> tuple[DenseStore, Bitmap]:
         location = _location(snapshot, View.DENSE)
@@ -166,6 +191,12 @@ class Reading:
     @property
     def lexical(self) -> LexicalGeneration:
         return self._stores.lexical(self.snapshot)
+
+    @property
+    def tree(self) -> Tree:
+        """What ranking reads."""
+        outlined = self._stores.outline(self.snapshot)
+        return Tree(self.lexical, self.facts, self.structure, self.listing, outlined)
 
     @property
     def relations(self) -> CachedRelations | None:

@@ -192,6 +192,7 @@ class Service:
         plan = given.choice("plan", list(PLANS), "lexical") or "lexical"
         level = given.level("level")
         k = given.integer("k", 10, 1, MAX_HITS)
+        explain = given.flag("explain", False)
         at = self._sessions.at(given, context, state.checkout.id)
         given.done()
         vector, reason = await self._vector(query, plan)
@@ -200,10 +201,16 @@ class Service:
         if used == plan == "hybrid" and not await self._serves(state, PLANS[plan], at):
             used, asked = "lexical", answers.Ranked(query, "lexical", level, k)
 
-        def find(reading: Reading) -> list[Json]:
-            return answers.shown(self._blobs, state.checkout, answers.search(reading, asked))
+        own: JsonObject = {}
 
-        return await self._answer(state, PLANS[used], at, find, PLANS[plan], reason)
+        def find(reading: Reading) -> list[Json]:
+            found = answers.search(reading, asked)
+            if explain:
+                own["explain"] = wire.explanation(found.explanation, found.evidence)
+            return answers.shown(self._blobs, state.checkout, found.hits)
+
+        answer = await self._answer(state, PLANS[used], at, find, PLANS[plan], reason)
+        return answer | own
 
     async def symbols(self, params: JsonObject, context: RequestContext) -> Json:
         given = Parameters(params)

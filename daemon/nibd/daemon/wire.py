@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from nibd.ipc.messages import Json, JsonObject
 from nibd.query.hits import Hit
+from nibd.query.ranking.rank import Explanation
 from nibd.stores.snapshot import Publication, ViewRecord
 from nibd.stores.types import RepoPath, State
 
@@ -84,6 +85,21 @@ def hit(found: Hit, snippet: str | None, edited: bool | None) -> JsonObject:
         "language": found.language,
         "snippet": snippet,
         "edited": edited,
+    }
+
+
+def explanation(found: Explanation | None, evidence: Sequence[Mapping[str, float] | None]) -> JsonObject:
+    """How the lexical ranking came about; of a plan without one, nothing but empty tables."""
+    told = found or Explanation()
+    return {
+        "shape": told.shape or None,
+        "terms": [{"term": term, "importance": round(value, 3)} for term, value in told.terms],
+        "counts": dict(told.counts),
+        "milliseconds": {stage: round(value, 3) for stage, value in told.milliseconds.items()},
+        "hits": [
+            None if each is None else {kind: round(value, 4) for kind, value in each.items()}
+            for each in evidence
+        ],
     }
 
 

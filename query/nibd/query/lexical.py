@@ -9,9 +9,10 @@ The score of a document d for a query is
     norm(f, d) = k1 * (1 - b + b * length(f, d) / average length of f)
 
 where N is the population's live documents, n those that have t in f, `count` how often d has t in
-f, and `times(t)` how often the query has t (linear, as in Lucene). Every number is an exact integer
-from the facts or the generation's totals, and the sum is always taken in the same order, so equal
-trees give equal bits, whichever commits led there. Ties are broken by address.
+f, and `times(t)` how often the query has t (linear, as in Lucene), or the weight that the caller gives
+t. Every other number is an exact integer from the facts or the generation's totals, and the sum is
+always taken in the same order, so equal trees give equal bits, whichever commits led there. Ties are
+broken by address.
 
 Tantivy finds the candidates. Its own score can't be the answer: its N, n and average count deleted
 documents, and it rounds lengths down to a few hundred steps. But it can be made an upper bound. Its
@@ -58,6 +59,13 @@ WIDENING = 8
 """The first list is of `CANDIDATES_PER_HIT` times k documents, `FIRST_CANDIDATES` at least; one that
 ends too early is followed by one `WIDENING` times as long."""
 
+Accepts = Callable[[RepoPath], bool]
+
+
+def _all(path: RepoPath) -> bool:
+    return True
+
+
 FLOAT32_ROUNDING = 2.0**-23
 ROUNDINGS_PER_TERM = 16
 """Twice the unit of rounding, and more operations than Tantivy applies to a term before it adds it."""
@@ -103,32 +111,36 @@ class _Plan:
 def search(
     generation: LexicalGeneration,
     facts: FactStore,
-    query: str,
+    query: str | Mapping[str, float],
     level: Level | None,
     k: int,
     *,
     offset: int = 0,
+    accepts: Accepts = _all,
 ) -> list[LexicalHit]:
     """The hits of `search_with_work`."""
-    return search_with_work(generation, facts, query, level, k, offset=offset).hits
+    return search_with_work(generation, facts, query, level, k, offset=offset, accepts=accepts).hits
 
 
 def search_with_work(
     generation: LexicalGeneration,
     facts: FactStore,
-    query: str,
+    query: str | Mapping[str, float],
     level: Level | None,
     k: int,
     *,
     offset: int = 0,
+    accepts: Accepts = _all,
 ) -> LexicalResult:
     """Rank units of a level (of any level: `None`) or, at L0, files: hits `offset` to `offset + k`.
 
-    A query without a term has no hits. Raises `StoreError`, or `CorruptFacts` and `CorruptStore`
-    when what is stored is damaged.
+    The query is a text, or terms with their weights. Only files that `accepts` takes are ranked; the
+    statistics stay those of all. A query without a term has no hits. Raises `StoreError`, or
+    `CorruptFacts` and `CorruptStore` when what is stored is damaged.
     """
     population = level_population(level)
-    plan = _plan(generation, population, Counter(tokenize(query)))
+    times = Counter(tokenize(query)) if isinstance(query, str) else query
+    plan = _plan(generation, population, times)
     if not plan.weights or k <= 0:
         return LexicalResult([], 0, 0)
     scorer = Scorer(population, generation.totals(population), facts, plan.terms)
@@ -137,12 +149,12 @@ def search_with_work(
     def candidates(limit: int) -> list[Candidate]:
         return generation.candidates(population, plan.weights, within, limit)
 
-    best, widened = _best(candidates, plan, scorer, offset + k)
+    best, widened = _best(candidates, plan, scorer, offset + k, accepts)
     return LexicalResult(best[offset:], scorer.scored, widened)
 
 
 def _best(
-    candidates: Callable[[int], list[Candidate]], plan: _Plan, scorer: Scorer, wanted: int
+    candidates: Callable[[int], list[Candidate]], plan: _Plan, scorer: Scorer, wanted: int, accepts: Accepts
 ) -> tuple[list[LexicalHit], int]:
     """The first `wanted` hits, and how often the list of candidates ended too early to know them."""
     best: list[LexicalHit] = []
@@ -154,6 +166,8 @@ def _best(
             if len(best) == wanted and best[-1].score > bound:
                 return best, widened
             located = candidate.located()
+            if not accepts(located.address.path):
+                continue
             insort(best, _hit(located, scorer.score(located)), key=_order)
             del best[wanted:]
         if len(found) < limit:
@@ -171,7 +185,7 @@ def _order(hit: LexicalHit) -> tuple[float, tuple[bytes, int, int, str], int]:
     return (-hit.score, hit.address.key, hit.ordinal)
 
 
-def _plan(generation: LexicalGeneration, population: Population, times: Mapping[str, int]) -> _Plan:
+def _plan(generation: LexicalGeneration, population: Population, times: Mapping[str, float]) -> _Plan:
     """Weigh the terms that some live document has in some field; the others add nothing."""
     terms: dict[Field, list[WeightedTerm]] = {}
     weights: dict[tuple[Field, str], float] = {}

@@ -2,7 +2,8 @@
 
 A *vocabulary* is the file's distinct terms in the order of their 64-bit BLAKE2b hashes; a term's
 place in it is its *position*. A *group* is one text of the file that was counted: group `i` the own
-text of unit `i`, then the whole file, then the names that the file defines. The packed form is
+text of unit `i`, group `units + i` its qualified name, then the whole file, then the names that the
+file defines. The packed form is
 
     header | hashes u64[terms] | starts u32[groups+1] | lengths u32[groups]
            | positions w[pairs] | counts w[pairs]
@@ -52,6 +53,7 @@ class PackedTerms:
 
 def pack_terms(facts: Facts) -> PackedTerms:
     groups: list[Mapping[str, int]] = [terms.counts for terms in facts.terms]
+    groups += [count_terms(unit.qualified) for unit in facts.units]
     groups += [facts.file_terms.counts, _defined_names(facts)]
     distinct = set[str]().union(*groups)
     hashed = sorted((term_hash(term), term) for term in distinct)
@@ -121,7 +123,7 @@ class TermCounts:
         self._lengths: memoryview[int] = view[lengths_at:positions_at].cast("I")
         self._positions = _narrow(view[positions_at:counts_at], width)
         self._counts = _narrow(view[counts_at:end], width)
-        if len(self._counts) != pairs or groups < 2:
+        if len(self._counts) != pairs or groups < 2 or groups % 2:
             raise ValueError("postings are cut short")
         self._packed = packed
         self.file_group: int = groups - 2
@@ -130,7 +132,11 @@ class TermCounts:
 
     @property
     def unit_count(self) -> int:
-        return self.file_group
+        return self.file_group // 2
+
+    def name_group(self, ordinal: int) -> int:
+        """The group of a unit's qualified name."""
+        return self.unit_count + ordinal
 
     @property
     def file_length(self) -> int:

@@ -11,8 +11,8 @@ A listing is the base of every view: the difference of two listings is what a vi
 Only collection removes rows, and only those that no listing holds.
 
 Each row has a checksum, which is looked at whenever the row is read; `CorruptStructure` is raised for one
-that is not as it was written. Not so for the numbers of `counts`, and the yes or no of `holds_text` and
-`without_source`: they read a column or two of very many rows.
+that is not as it was written. Not so for the numbers of `counts`, the yes or no of `holds_text` and
+`without_source`, and `modules`: they read a column or two of very many rows.
 """
 
 from __future__ import annotations
@@ -208,17 +208,6 @@ class StructureStore:
                   WHERE f.id = ? ORDER BY ordinal"""
         return [self._unit(found, file) for found in self._db.rows(sql, (row,))]
 
-    def name_of(self, blob: BlobId, language: str, extractor: str, ordinal: int) -> tuple[str, Level]:
-        """The qualified name and the level of one unit."""
-        sql = f"""SELECT {_UNIT}, {_SOURCE} FROM unit JOIN source s ON s.id = unit.source
-                  WHERE s.blob = ? AND s.language = ? AND s.extractor = ? AND ordinal = ?"""
-        row = self._db.row(sql, (blob, language, extractor, ordinal))
-        if row is None:
-            raise CorruptStructure(f"{self._db.path}: unit {ordinal} of {blob} is missing")
-        self._checked(row[: len(_UNIT_COLUMNS)], "unit")
-        self._checked(row[len(_UNIT_COLUMNS) :], "source")
-        return row["qualified"], Level(row["level"])
-
     def imports(self, row: FileRow) -> list[Import]:
         sql = """SELECT i.source, ordinal, module, start_line, end_line, i.checksum
                  FROM import i JOIN file f ON f.source = i.source WHERE f.id = ? ORDER BY ordinal"""
@@ -226,7 +215,21 @@ class StructureStore:
 
     def named(self, listing: Bitmap, name: str) -> list[StoredUnit]:
         """The tree's units called `name` (last component only), in any case, by address."""
-        return self._joined(listing, "unit.name = ? COLLATE NOCASE", name)
+        return self._joined(listing, _NAMED, name)
+
+    def defined(self, listing: Bitmap, name: str, most: int) -> list[StoredUnit]:
+        """As `named`; nothing where the tree has more than `most` of them."""
+        sql = f"SELECT f.id FROM unit JOIN file f ON f.source = unit.source WHERE {_NAMED}"
+        count = sum(row[0] in listing for row in self._db.rows(sql, (name,)))
+        return self.named(listing, name) if 0 < count <= most else []
+
+    def modules(self, rows: Iterable[int]) -> Iterator[tuple[FileRow, str]]:
+        """What these files import, as it is written, file by file."""
+        for batch in batches(rows, 500):
+            marks = ",".join("?" * len(batch))
+            sql = f"""SELECT f.id, i.module FROM file f JOIN import i ON i.source = f.source
+                      WHERE f.id IN ({marks}) ORDER BY f.id, i.ordinal"""
+            yield from ((FileRow(row[0]), row[1]) for row in self._db.rows(sql, tuple(batch)))
 
     def with_text(self, listing: Bitmap, text_id: TextId) -> list[StoredUnit]:
         """The tree's units whose embedded text is `text_id`, by address."""
@@ -312,7 +315,6 @@ class StructureStore:
 
 _FILE = "id, path, blob, mode, language, skip, profile, source, checksum"
 _FILE_OF_UNIT = "f.id, f.path, f.blob, f.mode, f.language, f.skip, f.profile, f.source, f.checksum"
-_SOURCE = "s.id, s.blob, s.language, s.extractor, s.lines, s.checksum"
 _UNIT_COLUMNS = (
     "source", "ordinal", "level", "kind", "name", "qualified", "start_line", "end_line", "parent", "text_id",
     "checksum",
@@ -327,6 +329,7 @@ _COUNT_UNITS = """SELECT 'units:L' || level, count(*) FROM file f JOIN unit ON u
 _COUNT_IMPORTS = """SELECT 'imports', count(*) FROM file f JOIN import i ON i.source = f.source
     WHERE f.id IN ({marks}) HAVING count(*)"""
 _FIND_SOURCE = "SELECT id FROM source WHERE blob = ? AND language = ? AND extractor = ?"
+_NAMED = "unit.name = ? COLLATE NOCASE"
 _DEAD_SOURCES = "SELECT id FROM source WHERE id NOT IN (SELECT source FROM file WHERE source IS NOT NULL)"
 
 

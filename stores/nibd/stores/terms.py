@@ -23,7 +23,7 @@ from functools import lru_cache
 
 import Stemmer
 
-TERMS_VERSION = f"2-unicode{unicodedata.unidata_version}-snowball{Stemmer.version()}"
+TERMS_VERSION = f"3-unicode{unicodedata.unidata_version}-snowball{Stemmer.version()}"
 """Part of the lexical profile: which characters are letters depends on Python's Unicode tables, and stems
 on the stemmer's rules."""
 
@@ -49,6 +49,20 @@ def count_terms(text: str) -> dict[str, int]:
         for term in _terms_of(token):
             counts[term] = seen(term, 0) + times
     return counts
+
+
+def spelled_terms(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the terms of `text` as `tokenize` does, each with what the text spells for it.
+
+    In lower case: `Parsing` gives `pars` with `parsing`.
+    """
+    for token in _TOKEN.findall(_composed(text)):
+        terms = _terms_of(token)
+        spelt = [part.lower() for part in _parts(token)]
+        if len(terms) > len(spelt):
+            spelt.insert(0, token.lower())
+        # A term that is too long is left out, and then nobody can tell which.
+        yield from zip(terms, spelt if len(spelt) == len(terms) else terms, strict=True)
 
 
 def _composed(text: str) -> str:

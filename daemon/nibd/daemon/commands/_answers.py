@@ -23,8 +23,13 @@ def render(answer: JsonObject, style: Style) -> str:
     """Header, warnings, then each hit with its snippet."""
     lines = [_header(answer, style)]
     lines += [style("loud", f"! {text}") for text in warnings(answer)]
-    for hit in answer["hits"]:
+    explained = answer.get("explain")
+    if explained:
+        lines += [style("dim", line) for line in _explanation(explained)]
+    for at, hit in enumerate(answer["hits"]):
         lines += ["", *_hit(hit, style)]
+        if explained and explained["hits"][at]:
+            lines.append(style("dim", f"    = {_evidence(explained['hits'][at])}"))
     if not answer["hits"]:
         lines.append("nothing found")
     return "\n".join(lines)
@@ -78,6 +83,20 @@ def duration(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
     return f"{seconds:.0f} s" if seconds >= 1 or seconds == 0 else f"{seconds:.1f} s"
+
+
+def _explanation(explained: JsonObject) -> Iterator[str]:
+    """What the query was taken for, what was looked at, and how long each stage took."""
+    terms = " ".join(f"{visible_line(each['term'])}={each['importance']:g}" for each in explained["terms"])
+    yield f"{explained['shape'] or 'no lexical ranking'}: {terms}"
+    yield ", ".join(f"{name} {count}" for name, count in explained["counts"].items())
+    yield ", ".join(f"{stage} {took:.1f} ms" for stage, took in explained["milliseconds"].items())
+
+
+def _evidence(evidence: JsonObject) -> str:
+    """The strongest first, and last what was taken off."""
+    ordered = sorted(evidence.items(), key=lambda each: -each[1])
+    return ", ".join(f"{kind} {value:.2f}" for kind, value in ordered)
 
 
 def _header(answer: JsonObject, style: Style) -> str:

@@ -28,6 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-k", metavar="N", type=_daemon.natural, default=10, help="at most N hits (default: 10)"
     )
+    parser.add_argument("--explain", action="store_true", help="say how the ranking came to each hit")
     _daemon.add_commit(parser)
 
 
@@ -42,6 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
     }
     if arguments.level is not None:
         params["level"] = arguments.level
+    if arguments.explain:
+        params["explain"] = True
     answer = _daemon.ask("search", params)
     emit(arguments, answer, "" if arguments.json else render(answer, style_of(sys.stdout)))
     return Exit.OK if answer["hits"] else Exit.NO

@@ -1,0 +1,151 @@
+"""An outline of a tree: its files by folder, by name and by how imports name them.
+
+    by_folder   folder: the names of its indexed files
+    by_name     file name in lower case: paths
+    by_import   what an import of the file has as its last component: paths
+    folders     last component of a folder: folders
+    importing   last component of an import: how many files have such an import
+
+The *import name* of a file is its name without ending; of a file that stands for its folder (`__init__.py`,
+`index.ts`, `mod.rs`) that of the folder.
+
+An outline is made from the one of another tree by the difference of the two listings, so a commit costs what
+it changes (and a copy of five tables). It never changes, and is the same whatever it was made from.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from nibd.stores.bitmap import Bitmap
+from nibd.stores.structure import StructureStore
+from nibd.stores.types import RepoPath
+
+Sets = Mapping[bytes, tuple[bytes, ...]]
+"""Each ascending."""
+
+STANDS_FOR_FOLDER = frozenset({b"__init__", b"index", b"mod", b"lib", b"main", b"package"})
+_ENDING = re.compile(rb"\.\w{1,5}$")
+_COMPONENT = re.compile(rb"[^./\\:]+")
+_AROUND = b"\"'<>`; \t"
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    by_folder: Sets
+    by_name: Sets
+    by_import: Sets
+    folders: Sets
+    importing: Mapping[bytes, int]
+
+    def has(self, path: bytes) -> bool:
+        folder, _, name = path.rpartition(b"/")
+        names = self.by_folder.get(folder, ())
+        at = bisect_left(names, name)
+        return at < len(names) and names[at] == name
+
+    def inside(self, folder: bytes) -> list[RepoPath]:
+        """The files that lie in it, not deeper."""
+        before = folder + b"/" if folder else b""
+        return [RepoPath(before + name) for name in self.by_folder.get(folder, ())]
+
+
+NOTHING = Outline({}, {}, {}, {}, {})
+
+
+def outline(
+    structure: StructureStore, listing: Bitmap, base: tuple[Bitmap, Outline] = (Bitmap(), NOTHING)
+) -> Outline:
+    """The outline of `listing`, made from that of another one.
+
+    Raises `CorruptStructure`, also where rows of the other listing were collected.
+    """
+    before, old = base
+    gone, come = before.minus(listing), listing.minus(before)
+    importing = Counter(old.importing)
+    importing.subtract(_importing(structure, gone))
+    importing.update(_importing(structure, come))
+    removed, added = _paths(structure, gone), _paths(structure, come)
+    by_folder = _changed(old.by_folder, map(_in_folder, removed), map(_in_folder, added))
+    touched = {_in_folder(path)[0] for path in (*removed, *added)}
+    folders = _changed(
+        old.folders,
+        (_named_folder(folder) for folder in touched if folder not in by_folder),
+        (_named_folder(folder) for folder in touched if folder in by_folder),
+    )
+    return Outline(
+        by_folder,
+        _changed(old.by_name, map(_by_name, removed), map(_by_name, added)),
+        _changed(old.by_import, map(_by_import, removed), map(_by_import, added)),
+        folders,
+        +importing,
+    )
+
+
+def import_name(path: RepoPath) -> bytes:
+    """What an import of the file has as its last component."""
+    return import_components(path)[-1]
+
+
+def import_components(path: RepoPath) -> list[bytes]:
+    """A path's components as an import has them."""
+    *folders, name = path.split(b"/")
+    stem = name.rpartition(b".")[0] or name
+    return folders if stem in STANDS_FOR_FOLDER and folders else [*folders, stem]
+
+
+def imported_name(module: str) -> bytes:
+    """The last component of an import as it is written; empty where it has none."""
+    text = module.encode(errors="replace").strip(_AROUND)
+    if b"/" in text:
+        text = _ENDING.sub(b"", text.rpartition(b"/")[2])
+    found = _COMPONENT.findall(text)
+    return found[-1] if found else b""
+
+
+def _importing(structure: StructureStore, rows: Bitmap) -> Counter[bytes]:
+    pairs = {(row, imported_name(module)) for row, module in structure.modules(rows)}
+    return Counter(name for _, name in pairs if name)
+
+
+def _paths(structure: StructureStore, rows: Bitmap) -> list[RepoPath]:
+    return [file.path for _, file in structure.files(rows) if file.skip is None]
+
+
+def _in_folder(path: RepoPath) -> tuple[bytes, bytes]:
+    folder, _, name = path.rpartition(b"/")
+    return folder, name
+
+
+def _by_name(path: RepoPath) -> tuple[bytes, bytes]:
+    return path.rpartition(b"/")[2].lower(), path
+
+
+def _by_import(path: RepoPath) -> tuple[bytes, bytes]:
+    return import_name(path), path
+
+
+def _named_folder(folder: bytes) -> tuple[bytes, bytes]:
+    return folder.rpartition(b"/")[2], folder
+
+
+def _changed(
+    old: Sets, removed: Iterable[tuple[bytes, bytes]], added: Iterable[tuple[bytes, bytes]]
+) -> dict[bytes, tuple[bytes, ...]]:
+    """`old` without the members `removed` and with those `added`, which are pairs (key, member)."""
+    sets: dict[bytes, set[bytes]] = {}
+    for key, member in removed:
+        sets.setdefault(key, set(old.get(key, ()))).discard(member)
+    for key, member in added:
+        sets.setdefault(key, set(old.get(key, ()))).add(member)
+    new = dict(old)
+    for key, members in sets.items():
+        if members:
+            new[key] = tuple(sorted(members))
+        else:
+            new.pop(key, None)
+    return new

@@ -1,0 +1,194 @@
+"""Ranked search: a query and a snapshot in, files or source units in order out.
+
+Steps: understand the query; make terms of it that the tree has; find candidates; count the terms in their
+texts; gather evidence for each file; sum it up. At L0 that is the answer. Units are ranked within the best
+files by their own text and their file's score; units of one file with one name are folded into the best.
+
+Scores are comparable within one answer only, and may be below 0. Ties go by address. A tree and a query
+decide every bit of an answer, whatever tree was there before. Nothing is kept or logged here.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from nibd.query.hits import Hit
+from nibd.query.ranking import sums, text_scores, weights
+from nibd.query.ranking.candidates import Accepts, Named, Tree, candidates, is_ordinary, named
+from nibd.query.ranking.counts import Counted, Ints, count
+from nibd.query.ranking.evidence import Evidence, Found, gather
+from nibd.query.ranking.groups import ALL, WORDS, Floats, QueryTerms, query_terms
+from nibd.query.ranking.path_classes import asked_for, path_classes
+from nibd.query.ranking.understanding import Shape, Understood, understand
+from nibd.stores.lexical import Population
+from nibd.stores.types import Level, Unit
+
+EXPLAINED_TERMS = 24
+MORE_UNITS = 3
+
+
+@dataclass(slots=True)
+class Explanation:
+    """How an answer came about. `hits` has an entry for each hit: evidence by kind, penalties below 0."""
+
+    shape: str = ""
+    terms: list[tuple[str, float]] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    milliseconds: dict[str, float] = field(default_factory=dict)
+    hits: list[dict[str, float]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    hits: list[Hit]
+    explanation: Explanation
+
+
+def rank(
+    tree: Tree, query: str, level: Level | None, k: int, *, offset: int = 0, accepts: Accepts = lambda _: True
+) -> Ranking:
+    """Hits `offset` to `offset + k`: files at L0, else units of a level, or of any (`None`).
+
+    Only files that `accepts` takes are ranked. Raises `StoreError`, or its kinds for what is damaged.
+    """
+    clock = _Clock()
+    understood = understand(query)
+    clock.stage("understand")
+    terms = query_terms(understood, tree.generation)
+    clock.stage("terms")
+    mentioned = named(tree, understood)
+    clock.stage("names")
+    found = candidates(tree, understood, terms, mentioned, accepts)
+    clock.stage("candidates")
+    counted = count(found.files, terms, tree.facts)
+    clock.stage("counts")
+    ranked = _Files(tree, understood, terms, counted, mentioned)
+    clock.stage("evidence")
+    if level is Level.FILE:
+        order = _by_path(counted, ranked.scores)[offset : offset + k]
+        places = [(at, 0, float(ranked.scores[at])) for at in order]
+    else:
+        places = ranked.units(level, offset + k)[offset:]
+    hits = [ranked.hit(*place) for place in places]
+    clock.stage("order")
+    counts = {**found.ways, "candidates": len(found.files), "units": len(counted.file_of)}
+    counts |= {"terms": terms.count, "groups": terms.found}
+    explanation = Explanation(
+        understood.shape.value,
+        [(group.text, group.importance) for group in terms.groups[:EXPLAINED_TERMS]],
+        counts,
+        clock.milliseconds,
+        [ranked.explained(*place) for place in places],
+    )
+    return Ranking(hits, explanation)
+
+
+class _Files:
+    """The candidates with their scores."""
+
+    def __init__(
+        self, tree: Tree, understood: Understood, terms: QueryTerms, counted: Counted, mentioned: Named
+    ) -> None:
+        self._tree, self._terms, self._counted = tree, terms, counted
+        self._defined = mentioned.units if understood.shape is Shape.SYMBOL else {}
+        files = counted.files
+        classes = [path_classes(file.path, file.language) for file in files]
+        ordinary = [is_ordinary(file.path, file.language) for file in files]
+        gathered = gather(tree, terms, counted, mentioned, ordinary)
+        self._evidence: Found = sums.relative(gathered.by_kind, ordinary)
+        self._penalties = sums.penalties(classes, asked_for(understood.title))
+        self.scores = sums.file_scores(self._evidence, self._penalties)
+        self._units: dict[int, tuple[Unit, ...]] = {}
+
+    def units(self, level: Level | None, wanted: int) -> list[tuple[int, int, float]]:
+        """The best units as (file, ordinal, score), folded by name."""
+        files = np.array(_by_path(self._counted, self.scores)[: weights.FILES_OF_UNITS], np.int64)
+        numbers, scores = self._unit_scores(np.sort(files))
+        some = MORE_UNITS * wanted
+        while True:
+            kept = self._kept(numbers, scores, level, some)
+            if len(kept) >= wanted or some >= len(numbers):
+                return kept[:wanted]
+            some *= MORE_UNITS
+
+    def hit(self, at: int, ordinal: int, score: float) -> Hit:
+        file, unit = self._counted.files[at], self._of_file(at)[ordinal]
+        return Hit(
+            file.path, unit.start_line, unit.end_line, unit.kind, unit.qualified, unit.level, file.language,
+            file.blob, score,
+        )  # fmt: skip
+
+    def explained(self, at: int, ordinal: int, score: float) -> dict[str, float]:
+        found = {kind.value: float(self._evidence[kind][at]) for kind in Evidence}
+        taken = {name: -value for name, value in self._penalties[at].items()}
+        return {"file": float(self.scores[at])} | {k: v for k, v in (found | taken).items() if v}
+
+    def _unit_scores(self, files: Ints) -> tuple[Ints, Floats]:
+        """Units of these files that have a term of the query, and their scores."""
+        counted, terms = self._counted, self._terms
+        totals = self._tree.generation.totals(Population.UNITS)
+        within = np.isin(counted.file_of, files)
+        weighed = text_scores.weigh_units(
+            counted, totals, terms, np.flatnonzero(within), weights.UNIT_B
+        )
+        text, words = (
+            text_scores.unit_scores(weighed, terms.importance[each], len(counted.file_of), weights.UNIT_K1)
+            for each in (ALL, WORDS)
+        )
+        numbers = np.unique(weighed.units)
+        of_files = counted.file_of[numbers]
+        defined = np.array([self._definition(int(number)) for number in numbers], float)
+        return numbers, sums.unit_scores(text[numbers], words[numbers], self.scores[of_files], defined)
+
+    def _definition(self, number: int) -> float:
+        if not self._defined:
+            return 0.0
+        at = int(self._counted.file_of[number])
+        key = (self._counted.files[at].path, number - int(self._counted.first[at]))
+        return self._defined.get(key, 0.0)
+
+    def _kept(
+        self, numbers: Ints, scores: Floats, level: Level | None, some: int
+    ) -> list[tuple[int, int, float]]:
+        """The first `some` units, and those that equal the last; in order, of the level, folded."""
+        order = np.argsort(-scores, kind="stable")
+        last = scores[order[min(some, len(order)) - 1]] if len(order) else 0.0
+        looked_at = order[: int(np.searchsorted(-scores[order], -last, side="right"))]
+        found = []
+        for place in looked_at:
+            at = int(self._counted.file_of[numbers[place]])
+            ordinal = int(numbers[place] - self._counted.first[at])
+            unit = self._of_file(at)[ordinal]
+            if level is None or unit.level is level:
+                address = (self._counted.files[at].path, unit.start_line, unit.end_line, unit.kind, ordinal)
+                found.append((-float(scores[place]), address, at, unit.qualified))
+        best: dict[tuple[int, str, int], tuple[int, int, float]] = {}
+        for score, address, at, qualified in sorted(found):
+            ordinal = address[-1]
+            best.setdefault((at, qualified, 0 if qualified else ordinal), (at, ordinal, -score))
+        return list(best.values())
+
+    def _of_file(self, at: int) -> tuple[Unit, ...]:
+        if at not in self._units:
+            file = self._counted.files[at]
+            self._units[at] = self._tree.facts.units(file.blob, file.language)
+        return self._units[at]
+
+
+def _by_path(counted: Counted, scores: Floats) -> list[int]:
+    """Files best first; they stand in path order, which is that of their addresses."""
+    return [int(at) for at in np.argsort(-scores, kind="stable")]
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self.milliseconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def stage(self, name: str) -> None:
+        now = time.perf_counter()
+        self.milliseconds[name] = (now - self._last) * 1000
+        self._last = now

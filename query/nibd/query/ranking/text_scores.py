@@ -1,0 +1,129 @@
+"""BM25F of files and of units, from their counts.
+
+    score(document) = sum over terms of importance(term) * t / (k1 + t)
+    t               = sum over fields of weight(field) * count / (1 - b(field) + b(field) * length / average)
+
+Averages are those of the whole tree. Sums are taken in the order of documents and terms, one number after
+the other, so equal trees give equal bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nibd.query.ranking import weights
+from nibd.query.ranking.counts import Counted, Ints
+from nibd.query.ranking.groups import Floats, QueryTerms
+from nibd.stores.lexical import Field, Totals
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """The `t` of the formula where it isn't 0: of a unit and a term."""
+
+    units: Ints
+    terms: Ints
+    values: Floats
+
+
+def file_scores(counted: Counted, totals: Totals, importance: Floats) -> Floats:
+    fields = (
+        (counted.body, counted.body_lengths, Field.BODY, weights.FILE_BODY),
+        (counted.paths, counted.path_lengths, Field.PATH, weights.FILE_PATH),
+        (counted.names, counted.names_lengths, Field.NAME, weights.FILE_NAMES),
+    )
+    together = np.zeros_like(counted.body)
+    for counts, lengths, field, (weight, b) in fields:
+        together += weight * counts / _norm(lengths, b, totals.average(field))[:, None]
+    return _summed(together / (weights.K1 + together), importance)
+
+
+def names_scores(counted: Counted, totals: Totals, importance: Floats) -> Floats:
+    """Plain BM25 of the names that files define."""
+    norm = weights.K1 * _norm(counted.names_lengths, weights.NAMES_B, totals.average(Field.NAME))
+    saturated = counted.names * (weights.K1 + 1) / (counted.names + norm[:, None])
+    return _summed(saturated, importance)
+
+
+def covered(counted: Counted, importance: Floats) -> Floats:
+    """The importance of the terms that a file has at all."""
+    return _summed((counted.body > 0).astype(float), importance)
+
+
+def weigh_units(
+    counted: Counted, totals: Totals, terms: QueryTerms, units: Ints | None = None, b: float | None = None
+) -> Weighted:
+    """Of all units or of some (ascending); `b` may be set for body and name alike.
+
+    A path counts for units that have a term in their body or name.
+    """
+    n = terms.count
+    body_b = weights.UNIT_BODY[1] if b is None else b
+    name_b = weights.UNIT_NAME[1] if b is None else b
+    body_norm = _norm(counted.unit_lengths, body_b, totals.average(Field.BODY))
+    name_norm = _norm(counted.unit_name_lengths, name_b, totals.average(Field.NAME))
+    keys, values = _of_units(counted.unit_body.keys, counted.unit_body.counts, units, n)
+    values = weights.UNIT_BODY[0] * values / body_norm[keys // n]
+    name_keys, name_values = _of_units(counted.unit_names.keys, counted.unit_names.counts, units, n)
+    alive = counted.unit_lengths[name_keys // n] > 0
+    name_keys, name_values = name_keys[alive], name_values[alive]
+    name_values = weights.UNIT_NAME[0] * name_values / name_norm[name_keys // n]
+    keys, values = _added(keys, values, name_keys, name_values)
+    keys, values = _added(keys, values, *_paths(counted, totals, np.unique(keys // n), n))
+    return Weighted(keys // n, keys % n, values)
+
+
+def unit_scores(weighted: Weighted, importance: Floats, count: int, k1: float = weights.K1) -> Floats:
+    saturated = importance[weighted.terms] * weighted.values / (k1 + weighted.values)
+    return np.bincount(weighted.units, saturated, count).astype(float)
+
+
+def best_of_files(scores: Floats, counted: Counted, nth: int = 1) -> Floats:
+    """By file the score of its best unit (of the nth best); 0 where there is none."""
+    found = np.zeros(len(counted.files))
+    some = np.flatnonzero(scores > 0)
+    files = counted.file_of[some]
+    order = np.lexsort((-scores[some], files))
+    files = files[order]
+    starts = np.flatnonzero(np.diff(files, prepend=-1))
+    counts = np.diff(starts, append=len(files))
+    has = counts >= nth
+    found[files[starts[has]]] = scores[some][order][starts[has] + nth - 1]
+    return found
+
+
+def _paths(counted: Counted, totals: Totals, units: Ints, n: int) -> tuple[Ints, Floats]:
+    weight, b = weights.UNIT_PATH
+    values = weight * counted.paths / _norm(counted.path_lengths, b, totals.average(Field.PATH))[:, None]
+    of_units = values[counted.file_of[units]]
+    rows, terms = np.nonzero(of_units)
+    return units[rows] * n + terms, of_units[rows, terms]
+
+
+def _of_units(keys: Ints, counts: Floats, units: Ints | None, n: int) -> tuple[Ints, Floats]:
+    if units is None:
+        return keys, counts
+    kept = np.isin(keys // n, units)
+    return keys[kept], counts[kept]
+
+
+def _added(keys: Ints, values: Floats, more: Ints, additional: Floats) -> tuple[Ints, Floats]:
+    """Both sums by key; keys of each are ascending and distinct, and so are those of the result."""
+    at = np.searchsorted(keys, more)
+    same = keys[np.minimum(at, len(keys) - 1)] == more if len(keys) else np.zeros(len(more), bool)
+    values = values.copy()
+    values[at[same]] += additional[same]
+    new = ~same
+    return np.insert(keys, at[new], more[new]), np.insert(values, at[new], additional[new])
+
+
+def _norm(lengths: Floats, b: float, average: float) -> Floats:
+    return 1 - b + b * lengths / average
+
+
+def _summed(table: Floats, importance: Floats) -> Floats:
+    """Not by `@`, whose order of summing depends on the processor's library."""
+    summed: Floats = np.einsum("ij,j->i", table, importance, optimize=False)
+    return summed
