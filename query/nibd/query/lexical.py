@@ -157,30 +157,34 @@ def _best(
     candidates: Callable[[int], list[Candidate]], plan: _Plan, scorer: Scorer, wanted: int, accepts: Accepts
 ) -> tuple[list[LexicalHit], int]:
     """The first `wanted` hits, and how often the list of candidates ended too early to know them."""
-    best: list[LexicalHit] = []
+    best: list[tuple[_Order, LexicalHit]] = []
     limit, widened, seen = max(FIRST_CANDIDATES, CANDIDATES_PER_HIT * wanted), 0, 0
     while True:
         found = candidates(limit)
         for candidate in found[seen:]:
             bound = candidate.score * plan.slope + plan.unbounded
-            if len(best) == wanted and best[-1].score > bound:
-                return best, widened
+            if len(best) == wanted and best[-1][1].score > bound:
+                return [hit for _, hit in best], widened
             located = candidate.located()
             if not accepts(located.address.path):
                 continue
-            insort(best, _hit(located, scorer.score(located)), key=_order)
+            hit = _hit(located, scorer.score(located))
+            insort(best, (_order(hit), hit))
             del best[wanted:]
         if len(found) < limit:
-            return best, widened
+            return [hit for _, hit in best], widened
         # Equal scores are listed in the order of documents, so a longer list begins with this one.
         seen, limit, widened = len(found), limit * WIDENING, widened + 1
+
+
+_Order = tuple[float, tuple[bytes, int, int, str], int]
 
 
 def _hit(located: Located, score: float) -> LexicalHit:
     return LexicalHit(located.address, located.blob, located.language, located.ordinal, score)
 
 
-def _order(hit: LexicalHit) -> tuple[float, tuple[bytes, int, int, str], int]:
+def _order(hit: LexicalHit) -> _Order:
     """Best first; equal scores by address, and units with one address as their file has them."""
     return (-hit.score, hit.address.key, hit.ordinal)
 

@@ -37,6 +37,9 @@ FactKey = tuple[BlobId, str]
 
 BATCH_ROWS = 256
 CACHE_BYTES = 32 << 20
+UNITS_CACHE_BYTES = 16 << 20
+UNIT_BYTES = 350
+"""About what a decoded unit takes."""
 
 migrations = Migrations("nibd.facts")
 
@@ -87,6 +90,7 @@ class FactStore:
         self._profile: int | None = None
         self._identity = file_identity(database.path)
         self._counts: BoundedCache[FactKey, TermCounts] = BoundedCache(cache_bytes)
+        self._units: BoundedCache[FactKey, tuple[Unit, ...]] = BoundedCache(UNITS_CACHE_BYTES)
 
     @staticmethod
     def open(path: Path, profile: str) -> FactStore:
@@ -126,7 +130,7 @@ class FactStore:
                     values = (profile, bytes.fromhex(row.blob), row.language, *row.content)
                     database.execute(_PUT, (*values, _checksum(row.content)))
             for row in batch:
-                self._counts.drop((row.blob, row.language))
+                self._drop((row.blob, row.language))
             put += len(batch)
         return put
 
@@ -157,9 +161,18 @@ class FactStore:
         return None if row["skip"] is None else Skip(row["skip"])
 
     def units(self, blob: BlobId, language: str) -> tuple[Unit, ...]:
-        """The units; none for a skip. Raises `CorruptFacts` when nothing is kept."""
+        """The units, from memory when they were asked for lately; none for a skip.
+
+        Raises `CorruptFacts` when nothing is kept.
+        """
+        key = (blob, language)
+        cached = self._units.get(key)
+        if cached is not None:
+            return cached
         row = self._required(blob, language)
-        return self._decoded(blob, language, lambda: _units(row["units"]))
+        units = self._decoded(blob, language, lambda: _units(row["units"]))
+        self._units.put(key, units, len(units) * UNIT_BYTES)
+        return units
 
     def text_ids(self, blob: BlobId, language: str) -> tuple[TextId | None, ...]:
         """By unit, the text that is embedded; none for a skip. Raises `CorruptFacts` when nothing is kept."""
@@ -197,7 +210,7 @@ class FactStore:
                     parameters = (self._profile_id(), bytes.fromhex(blob), language)
                     database.execute(f"DELETE FROM fact WHERE {_KEY}", parameters)
             for key in batch:
-                self._counts.drop(key)
+                self._drop(key)
 
     def remove_other_profiles(self) -> None:
         """Forget all that was kept under another extractor profile."""
@@ -205,6 +218,10 @@ class FactStore:
             kept = self._ensure_profile(database)
             database.execute("DELETE FROM fact WHERE profile <> ?", (kept,))
             database.execute("DELETE FROM profile WHERE id <> ?", (kept,))
+
+    def _drop(self, key: FactKey) -> None:
+        self._counts.drop(key)
+        self._units.drop(key)
 
     def _row(self, blob: BlobId, language: str) -> sqlite3.Row | None:
         row = self._db.row(_GET, (self._profile_id(), bytes.fromhex(blob), language))

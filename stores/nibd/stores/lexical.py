@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -144,22 +144,14 @@ class _Index:
             raise CorruptStore(f"{folder} has {self._searcher.num_docs} documents instead of {documents}")
         self._lock = threading.Lock()
         self._frequencies: dict[tuple[Field, str], int] = {}
+        self._counted: dict[tuple[Field, str], int] = {}
         self._statistics: dict[Field, Statistics] = {}
 
     def document_frequency(self, field: Field, term: str) -> int:
-        key = (field, term)
-        found = self._frequencies.get(key)
-        if found is None:
-            found = self._count(field, term)
-            with self._lock:
-                if len(self._frequencies) >= FREQUENCY_CACHE_TERMS:
-                    self._frequencies.clear()
-                self._frequencies[key] = found
-        return found
+        return self._cached(self._frequencies, field, term, self._count)
 
     def counted_frequency(self, field: Field, term: str) -> int:
-        with raised_as(CorruptStore, self._folder):
-            return self._searcher.doc_freq(field.value, term)
+        return self._cached(self._counted, field, term, self._counted_frequency)
 
     def statistics(self, field: Field, term: str) -> Statistics:
         found = self._statistics.get(field)
@@ -187,6 +179,26 @@ class _Index:
         with raised_as(CorruptStore, self._folder):
             stored = self._searcher.doc(document).get_first(ADDRESS_FIELD)
             return unpack_address(bytes(stored or b""))
+
+    def _cached(
+        self,
+        known: dict[tuple[Field, str], int],
+        field: Field,
+        term: str,
+        count: Callable[[Field, str], int],
+    ) -> int:
+        found = known.get((field, term))
+        if found is None:
+            found = count(field, term)
+            with self._lock:
+                if len(known) >= FREQUENCY_CACHE_TERMS:
+                    known.clear()
+                known[field, term] = found
+        return found
+
+    def _counted_frequency(self, field: Field, term: str) -> int:
+        with raised_as(CorruptStore, self._folder):
+            return self._searcher.doc_freq(field.value, term)
 
     def _count(self, field: Field, term: str) -> int:
         if self.counted_frequency(field, term) == 0:

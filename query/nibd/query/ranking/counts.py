@@ -61,47 +61,51 @@ class Counted:
 
 def count(files: Sequence[File], terms: QueryTerms, facts: FactStore) -> Counted:
     """Raises `CorruptFacts` or `StoreError` when a file's facts can't be had."""
-    tables = np.zeros((3, len(files), terms.count))
-    lengths = np.zeros((3, len(files)))
-    first = np.zeros(len(files) + 1, np.int64)
-    bodies: list[tuple[Ints, Counts]] = []
-    names: list[tuple[Ints, Counts]] = []
-    unit_lengths: list[Counts] = []
-    name_lengths: list[Counts] = []
-    for number, file in enumerate(files):
-        counts = facts.counts(file.blob, file.language)
-        units = counts.unit_count
-        found = counts.occurrences(terms.hashes)
-        end, name_end, file_end = np.searchsorted(found.groups, (units, 2 * units, 2 * units + 1))
-        keys = (found.groups + first[number]) * terms.count + found.terms
-        bodies.append((keys[:end], found.counts[:end]))
-        names.append((keys[end:name_end] - units * terms.count, found.counts[end:name_end]))
-        tables[0, number, found.terms[name_end:file_end]] = found.counts[name_end:file_end]
-        tables[1, number, found.terms[file_end:]] = found.counts[file_end:]
-        in_path = path_terms(file.path)
-        for term, times in in_path.items():
-            if (place := terms.by_term.get(term)) is not None:
-                tables[2, number, place] = times
-        all_lengths = counts.lengths()
-        unit_lengths.append(all_lengths[:units])
-        name_lengths.append(all_lengths[units : 2 * units])
-        lengths[:, number] = all_lengths[-2], all_lengths[-1], sum(in_path.values())
-        first[number + 1] = first[number] + units
+    counts = [facts.counts(file.blob, file.language) for file in files]
+    units = np.array([each.unit_count for each in counts], np.int64)
+    first = np.concatenate(([0], np.cumsum(units)))
+    # A file's groups are its units' own texts, their names, its text, the names that it defines.
+    base = 2 * first + 2 * np.arange(len(files) + 1)
+    found = [each.occurrences(terms.hashes) for each in counts]
+    lengths = _joined([each.lengths() for each in counts])
+    file = np.repeat(np.arange(len(files)), [len(each.groups) for each in found])
+    group = _whole([each.groups for each in found])
+    term = _whole([each.terms for each in found])
+    times = _joined([each.counts for each in found])
+    n = terms.count
+    of_body, of_name = group < units[file], (group >= units[file]) & (group < 2 * units[file])
+    of_text, of_names = group == 2 * units[file], group == 2 * units[file] + 1
+    unit = group + first[file]
+    tables = np.zeros((2, len(files), n))
+    tables[0, file[of_text], term[of_text]] = times[of_text]
+    tables[1, file[of_names], term[of_names]] = times[of_names]
+    file_of = np.repeat(np.arange(len(files)), units)
+    own = base[file_of] + np.arange(len(file_of)) - first[file_of]
+    paths, path_lengths = _paths(files, terms)
     return Counted(
         files=files,
-        body=tables[0], names=tables[1], paths=tables[2],
-        body_lengths=lengths[0], names_lengths=lengths[1], path_lengths=lengths[2],
+        body=tables[0], names=tables[1], paths=paths,
+        body_lengths=lengths[base[1:] - 2], names_lengths=lengths[base[1:] - 1], path_lengths=path_lengths,
         first=first,
-        file_of=np.repeat(np.arange(len(files)), np.diff(first)),
-        unit_body=_pairs(bodies), unit_names=_pairs(names),
-        unit_lengths=_joined(unit_lengths), unit_name_lengths=_joined(name_lengths),
+        file_of=file_of,
+        unit_body=Pairs(unit[of_body] * n + term[of_body], times[of_body]),
+        unit_names=Pairs((unit - units[file])[of_name] * n + term[of_name], times[of_name]),
+        unit_lengths=lengths[own], unit_name_lengths=lengths[own + units[file_of]],
     )  # fmt: skip
 
 
-def _pairs(parts: Sequence[tuple[Ints, Counts]]) -> Pairs:
-    if not parts:
-        return Pairs(np.zeros(0, np.int64), np.zeros(0))
-    return Pairs(np.concatenate([keys for keys, _ in parts]), _joined([counts for _, counts in parts]))
+def _paths(files: Sequence[File], terms: QueryTerms) -> tuple[Floats, Floats]:
+    table, lengths = np.zeros((len(files), terms.count)), np.zeros(len(files))
+    for number, file in enumerate(files):
+        found = path_terms(file.path)
+        lengths[number] = sum(found.values())
+        for term in found.keys() & terms.by_term.keys():
+            table[number, terms.by_term[term]] = found[term]
+    return table, lengths
+
+
+def _whole(parts: Sequence[npt.NDArray[np.intp]] | Sequence[npt.NDArray[np.int32]]) -> Ints:
+    return np.concatenate(parts).astype(np.int64) if parts else np.zeros(0, np.int64)
 
 
 def _joined(parts: Sequence[Counts]) -> Floats:

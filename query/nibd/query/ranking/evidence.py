@@ -146,15 +146,21 @@ def _imported(tree: Tree, files: Sequence[File], strong: Floats) -> Floats:
     """
     sums: defaultdict[RepoPath, float] = defaultdict(float)
     for at in best_first(strong, weights.IMPORTS_FROM):
-        file = files[at]
-        row = tree.structure.at_path(tree.listing, file.path)
-        if row is None:
-            continue
-        modules = [each.module for each in tree.structure.imports(row[0])]
-        targets = imported_files(file.path, file.language, modules, tree.outline)
+        targets = _targets(tree, files[at])
         for target in targets:
             sums[target] += float(strong[at]) / sqrt(len(targets) + 1)
     return np.array([_over_importers(tree, file.path, sums.get(file.path, 0.0)) for file in files], float)
+
+
+def _targets(tree: Tree, file: File) -> list[RepoPath]:
+    known = tree.outline.targets.get(file.path)
+    if known is not None:
+        return known
+    at = tree.structure.at_path(tree.listing, file.path)
+    modules = [each.module for each in tree.structure.imports(at[0])] if at else []
+    found = imported_files(file.path, file.language, modules, tree.outline)
+    tree.outline.remember(file.path, found)
+    return found
 
 
 def _over_importers(tree: Tree, path: RepoPath, value: float) -> float:

@@ -19,7 +19,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.structure import StructureStore
@@ -28,6 +28,7 @@ from nibd.stores.types import RepoPath
 Sets = Mapping[bytes, tuple[bytes, ...]]
 """Each ascending."""
 
+REMEMBERED_FILES = 4096
 STANDS_FOR_FOLDER = frozenset({b"__init__", b"index", b"mod", b"lib", b"main", b"package"})
 _ENDING = re.compile(rb"\.\w{1,5}$")
 _COMPONENT = re.compile(rb"[^./\\:]+")
@@ -41,6 +42,13 @@ class Outline:
     by_import: Sets
     folders: Sets
     importing: Mapping[bytes, int]
+    targets: dict[RepoPath, list[RepoPath]] = field(default_factory=dict, compare=False)
+    """What files were found to import, for whoever asks again; at most `REMEMBERED_FILES`."""
+
+    def remember(self, path: RepoPath, targets: list[RepoPath]) -> None:
+        if len(self.targets) >= REMEMBERED_FILES:
+            self.targets.clear()
+        self.targets[path] = targets
 
     def has(self, path: bytes) -> bool:
         folder, _, name = path.rpartition(b"/")

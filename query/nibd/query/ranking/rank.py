@@ -138,14 +138,12 @@ class _Files:
             text_scores.unit_scores(weighed, terms.importance[each], len(counted.file_of), weights.UNIT_K1)
             for each in (ALL, WORDS)
         )
-        numbers = np.unique(weighed.units)
+        numbers = text_scores.distinct(weighed.units)
         of_files = counted.file_of[numbers]
-        defined = np.array([self._definition(int(number)) for number in numbers], float)
+        defined = np.array([self._definition(int(number)) for number in numbers] if self._defined else 0.0)
         return numbers, sums.unit_scores(text[numbers], words[numbers], self.scores[of_files], defined)
 
     def _definition(self, number: int) -> float:
-        if not self._defined:
-            return 0.0
         at = int(self._counted.file_of[number])
         key = (self._counted.files[at].path, number - int(self._counted.first[at]))
         return self._defined.get(key, 0.0)

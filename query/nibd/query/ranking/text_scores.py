@@ -71,7 +71,7 @@ def weigh_units(
     name_keys, name_values = name_keys[alive], name_values[alive]
     name_values = weights.UNIT_NAME[0] * name_values / name_norm[name_keys // n]
     keys, values = _added(keys, values, name_keys, name_values)
-    keys, values = _added(keys, values, *_paths(counted, totals, np.unique(keys // n), n))
+    keys, values = _added(keys, values, *_paths(counted, totals, distinct(keys // n), n))
     return Weighted(keys // n, keys % n, values)
 
 
@@ -91,6 +91,11 @@ def best_of_files(scores: Floats, counted: Counted, nth: int = 1) -> Floats:
     counts = np.diff(starts, append=len(files))
     has = counts >= nth
     found[files[starts[has]]] = scores[some][order][starts[has] + nth - 1]
+    return found
+
+
+def distinct(ascending: Ints) -> Ints:
+    found: Ints = ascending[np.flatnonzero(np.diff(ascending, prepend=-1))]
     return found
 
 

@@ -103,7 +103,7 @@ _NAME_LIKE = re.compile(
     r"[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]|^_+[A-Za-z]|::|->|[A-Za-z_]\.[A-Za-z_]|^[A-Z][A-Z]+[a-z]"
 )
 _WORD = re.compile(r"\w+")
-_BARE_TITLE = re.compile(r"\W*title(?:\W*:\W*|\W*$)", re.IGNORECASE)
+_BARE_TITLE = re.compile(r"^\W*title(?:\W*:\W*|\W*$)", re.IGNORECASE)
 
 
 def understand(text: str) -> Understood:

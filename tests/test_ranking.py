@@ -1,0 +1,165 @@
+"""Ranked search over small repositories, each case for one reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nibd.stores.types import Level
+from ranked_tree import ranked_tree
+
+FILLER = {f"src/other{n}.py": f"def other_{n}(value):\n    return value + {n}\n" for n in range(6)}
+"""Files that make words rare."""
+
+
+def test_a_definition_comes_before_its_uses(tmp_path: Path) -> None:
+    uses = "\n".join(f"def use_{n}():\n    return load_plan() + load_plan()\n" for n in range(5))
+    files = {"src/uses.py": uses, "src/plan.py": "def load_plan():\n    return read()\n", **FILLER}
+    with ranked_tree(tmp_path, files) as tree:
+        assert tree.units("load_plan")[0] == ("src/plan.py", "load_plan")
+        assert tree.files("load_plan")[0] == "src/plan.py"
+        assert tree.evidence("load_plan", "src/plan.py")["defines what is mentioned"] > 0
+
+
+def test_tests_come_last_unless_they_are_asked_for(tmp_path: Path) -> None:
+    body = "def parcel_weight(parcel):\n    return parcel.weight\n"
+    files = {"tests/test_parcel.py": body + body, "src/parcel.py": body, **FILLER}
+    with ranked_tree(tmp_path, files) as tree:
+        assert tree.files("weight of a parcel")[0] == "src/parcel.py"
+        assert "test" not in tree.evidence("test of the weight of a parcel", "tests/test_parcel.py")
+        assert tree.evidence("weight of a parcel", "tests/test_parcel.py")["test"] < 0
+
+
+@pytest.mark.parametrize(
+    ("path", "class_name"),
+    [
+        ("docs/parcel.py", "doc"), ("examples/parcel.py", "example"), ("legacy/parcel.py", "legacy"),
+        ("third_party/parcel.py", "vendored"), ("parcel.txt", "noncode"), ("benchmarks/parcel.py", "bench"),
+    ],
+)  # fmt: skip
+def test_what_is_no_ordinary_code_comes_after_it(tmp_path: Path, path: str, class_name: str) -> None:
+    body = "def parcel_weight(parcel):\n    return parcel.weight\n"
+    with ranked_tree(tmp_path, {path: body + "# parcel weight\n", "src/parcel.py": body, **FILLER}) as tree:
+        assert tree.files("weight of a parcel")[:2] == ["src/parcel.py", path]
+        assert tree.evidence("weight of a parcel", path)[class_name] < 0
+
+
+def test_a_file_that_is_named_by_its_path_comes_first(tmp_path: Path) -> None:
+    body = "def run():\n    return queue\n"
+    files = {"a/worker.py": body, "b/worker.py": body, "c/queue.py": body, **FILLER}
+    with ranked_tree(tmp_path, files) as tree:
+        assert tree.files("the queue hangs\n\nI think it is in `b/worker.py`.")[0] == "b/worker.py"
+        blob = "https://example.org/o/r/blob/main/b/worker.py#L3"
+        assert tree.files(f"it does not run\n\nSee {blob}")[0] == "b/worker.py"
+
+
+def test_the_last_frame_of_a_stack_trace_tells_most(tmp_path: Path) -> None:
+    body = "def run():\n    return start()\n"
+    files = {"pkg/alpha.py": body, "pkg/beta.py": body, "pkg/gamma.py": body, **FILLER}
+    trace = "\n".join(f'  File "/usr/lib/pkg/{name}.py", line 3, in run' for name in ("gamma", "beta"))
+    with ranked_tree(tmp_path, files) as tree:
+        ranked = tree.files(f"it fails\n\n```\nTraceback (most recent call last):\n{trace}\nError\n```\n")
+        assert ranked[0] == "pkg/beta.py"
+        evidence = tree.evidence(f"it fails\n\n```\n{trace}\n```\n", "pkg/gamma.py")
+        assert 0 < evidence["is in the stack trace"] < 1
+
+
+def test_forms_of_a_word_are_one(tmp_path: Path) -> None:
+    files = {"src/a.py": "def parse_entry(text):\n    return text\n", **FILLER}
+    with ranked_tree(tmp_path, files) as tree:
+        for query in ("parsing of entries", "entry parses", "parsed entry"):
+            assert tree.units(query)[0] == ("src/a.py", "parse_entry")
+
+
+@pytest.mark.parametrize("text", ["def testcase(): ...", "def test_case(): ...", "class TestCase: ..."])
+def test_neighbouring_words_are_found_where_the_tree_writes_them_as_one(tmp_path: Path, text: str) -> None:
+    with ranked_tree(tmp_path, {"src/a.py": f"{text}\n", **FILLER}) as tree:
+        ranking = tree.rank("where is the test case", Level.FILE)
+        assert "testcase" in dict(ranking.explanation.terms)
+        assert ranking.hits[0].path == b"src/a.py"
+
+
+def test_what_a_form_put_into_an_issue_is_ignored(tmp_path: Path) -> None:
+    screen = "def checklist(duplicate):\n    '''searched'''\n"
+    files = {"src/screen.py": screen, "src/a.py": "def fold(x): ...\n"}
+    issue = (
+        "fold drops the last item\n\n<!-- checklist: searched duplicate -->\n"
+        "- [x] I searched for a duplicate checklist\n"
+    )
+    with ranked_tree(tmp_path, {**files, **FILLER}) as tree:
+        assert tree.files(issue)[0] == "src/a.py"
+        assert "src/screen.py" not in tree.files(issue)
+
+
+def test_the_qualifier_of_a_name_tells_which_of_equal_names_is_meant(tmp_path: Path) -> None:
+    classes = "\n".join(f"class {n}:\n    def run(self):\n        return 1\n" for n in ("Alpha", "Beta"))
+    with ranked_tree(tmp_path, {"src/a.py": classes, **FILLER}) as tree:
+        assert tree.units("Beta.run")[0] == ("src/a.py", "Beta.run")
+        assert tree.units("Alpha.run")[0] == ("src/a.py", "Alpha.run")
+
+
+def test_a_word_in_code_tells_less_than_one_in_the_title(tmp_path: Path) -> None:
+    files = {"src/a.py": "def marmalade(): ...\n", "src/b.py": "def gooseberry(): ...\n", **FILLER}
+    issue = "marmalade is wrong\n\n```\ngooseberry\n```\n"
+    with ranked_tree(tmp_path, files) as tree:
+        assert tree.files(issue) == ["src/a.py", "src/b.py"]
+
+
+def test_what_the_best_files_import_is_pulled_up(tmp_path: Path) -> None:
+    same = "def helper(value):\n    '''of the ledger'''\n    return value\n"
+    files = {
+        "pkg/ledger.py": "from pkg.zeta import helper\n\ndef ledger_total(ledger): ...\n",
+        "pkg/zeta.py": same, "pkg2/eta.py": same, **FILLER,
+    }  # fmt: skip
+    with ranked_tree(tmp_path, files) as tree:
+        assert tree.files("total of the ledger")[:2] == ["pkg/ledger.py", "pkg/zeta.py"]
+        assert tree.evidence("total of the ledger", "pkg/zeta.py")["imported by the best files"] > 0
+
+
+def test_units_of_one_file_with_one_name_are_one_hit(tmp_path: Path) -> None:
+    overloads = "\n".join(f"def convert(value):\n    return value + {n}\n" for n in range(4))
+    files = {"src/a.py": overloads, "src/b.py": "def convert(v): ...\n", **FILLER}
+    with ranked_tree(tmp_path, files) as tree:
+        assert sorted(tree.units("convert")) == [("src/a.py", "convert"), ("src/b.py", "convert")]
+
+
+def test_equal_scores_go_by_address(tmp_path: Path) -> None:
+    files = {f"src/{name}/x.py": "def convert(v): ...\n" for name in "cab"}
+    with ranked_tree(tmp_path, {**files, **FILLER}) as tree:
+        assert tree.files("convert") == ["src/a/x.py", "src/b/x.py", "src/c/x.py"]
+        assert [path for path, _ in tree.units("convert")] == ["src/a/x.py", "src/b/x.py", "src/c/x.py"]
+
+
+@pytest.mark.parametrize("level", [None, *Level])
+def test_pages_are_parts_of_one_order(tmp_path: Path, level: Level | None) -> None:
+    body = "class Parcel:\n    def weigh(self): ...\n\n    def post(self, parcel): ...\n"
+    files = {f"src/p{n}.py": body * (n + 1) for n in range(7)}
+    with ranked_tree(tmp_path, files) as tree:
+        whole = tree.rank("weigh a parcel", level, 100).hits
+        pages = [tree.rank("weigh a parcel", level, 3, offset).hits for offset in range(0, len(whole), 3)]
+        assert [hit for page in pages for hit in page] == whole
+        assert tree.rank("weigh a parcel", level, 3, len(whole)).hits == []
+
+
+@pytest.mark.parametrize("query", ["nothinglikethis", "!?", "   ", "<!-- -->"])
+def test_what_the_tree_has_nothing_of_has_no_hits(tmp_path: Path, query: str) -> None:
+    with ranked_tree(tmp_path, dict(FILLER)) as tree:
+        for level in (None, *Level):
+            assert tree.rank(query, level).hits == []
+
+
+def test_a_tree_without_files_has_no_hits(tmp_path: Path) -> None:
+    with ranked_tree(tmp_path, {}) as tree:
+        assert tree.files("anything at all") == []
+
+
+def test_an_explanation_says_what_the_query_was_taken_for(tmp_path: Path) -> None:
+    with ranked_tree(tmp_path, {"src/a.py": "def fold(x): ...\n", **FILLER}) as tree:
+        told = tree.rank("fold", Level.CALLABLE).explanation
+        assert told.shape == "symbol"
+        assert [term for term, _ in told.terms] == ["fold"]
+        assert told.counts["candidates"] == 1
+        assert set(told.milliseconds) == {
+            "understand", "terms", "names", "candidates", "counts", "evidence", "order"
+        }  # fmt: skip
