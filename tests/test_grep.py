@@ -23,7 +23,7 @@ from nibd.ipc.messages import RpcError
 from nibd.query import grep as searching
 from nibd.stores.database import open_database
 from nibd.stores.trigram_store import Candidates, migrations
-from nibd.stores.types import CheckoutId, CommitId, RepoPath, RepositoryId, View
+from nibd.stores.types import CheckoutId, CommitId, RepositoryId, View
 from views import MAIN, Views
 
 Hits = list[tuple[str, int, str]]
