@@ -120,6 +120,7 @@ def test_every_key_that_crosses_the_wire_is_in_the_protocol(daemon: Daemon, tmp_
         "symbols": daemon.call("symbols", name="alpha", **where),
         "outline": daemon.call("outline", path=str(repo.path / "a.py")),
     }
+    explained = daemon.call("search", query="alpha", explain=True, **where)
     found = daemon.call("grep", pattern="return", **where)
     counted = daemon.call("grep", pattern="return", mode="count", **where)
     results["verify"] = daemon.call("verify", views=["structural"], **where)
@@ -159,6 +160,8 @@ def test_every_key_that_crosses_the_wire_is_in_the_protocol(daemon: Daemon, tmp_
         assert keys("Hits") - own == set(answer["hits"][0]), method
         for view in answer["views"].values():
             assert set(view) == keys("Views") - {"work"}, method
+    assert keys("Answers") | {"explain"} == set(explained)
+    assert keys("Explanations") == set(explained["explain"])
     assert keys("Grep") | keys("Answers") == set(found)
     assert keys("Matches") == set(found["hits"][0]) | set(counted["hits"][0])
     for value in progress:
