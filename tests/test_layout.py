@@ -24,7 +24,9 @@ READS_ENVIRONMENT = {
 }
 """Modules of the lower layers that may read the process's environment, each with the reason."""
 
-MODULE_OF = {"pylsp_jsonrpc": "python-lsp-jsonrpc", "faiss": "faiss-cpu", "re2": "google-re2"}
+MODULE_OF = {
+    "pylsp_jsonrpc": "python-lsp-jsonrpc", "faiss": "faiss-cpu", "re2": "google-re2", "Stemmer": "pystemmer"
+}  # fmt: skip
 """Imports whose distribution has another name."""
 BROUGHT_ALONG = {"torch", "transformers", "huggingface_hub"}
 """By sentence-transformers: it is chosen, and these come with it."""
