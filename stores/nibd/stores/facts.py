@@ -161,17 +161,21 @@ class FactStore:
         return None if row["skip"] is None else Skip(row["skip"])
 
     def units(self, blob: BlobId, language: str) -> tuple[Unit, ...]:
-        """The units, from memory when they were asked for lately; none for a skip.
+        """The units, always as they are kept now; none for a skip.
 
         Raises `CorruptFacts` when nothing is kept.
         """
-        key = (blob, language)
-        cached = self._units.get(key)
-        if cached is not None:
-            return cached
         row = self._required(blob, language)
-        units = self._decoded(blob, language, lambda: _units(row["units"]))
-        self._units.put(key, units, len(units) * UNIT_BYTES)
+        return self._decoded(blob, language, lambda: _units(row["units"]))
+
+    def recent_units(self, blob: BlobId, language: str) -> tuple[Unit, ...]:
+        """As `units`, from memory when they were asked for lately. For answers: who builds from facts has
+        to notice that they are gone."""
+        key = (blob, language)
+        units = self._units.get(key)
+        if units is None:
+            units = self.units(blob, language)
+            self._units.put(key, units, len(units) * UNIT_BYTES)
         return units
 
     def text_ids(self, blob: BlobId, language: str) -> tuple[TextId | None, ...]:

@@ -10,7 +10,8 @@ The *import name* of a file is its name without ending; of a file that stands fo
 `index.ts`, `mod.rs`) that of the folder.
 
 An outline is made from the one of another tree by the difference of the two listings, so a commit costs what
-it changes (and a copy of five tables). It never changes, and is the same whatever it was made from.
+it changes (and a copy of five tables). It is the same whatever it was made from, and never changes; it only
+remembers what was worked out from it.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ class _Files:
     def _of_file(self, at: int) -> tuple[Unit, ...]:
         if at not in self._units:
             file = self._counted.files[at]
-            self._units[at] = self._tree.facts.units(file.blob, file.language)
+            self._units[at] = self._tree.facts.recent_units(file.blob, file.language)
         return self._units[at]
 
 
