@@ -78,9 +78,11 @@ def named(tree: Tree, understood: Understood) -> Named:
 
 
 def candidates(
-    tree: Tree, understood: Understood, terms: QueryTerms, found: Named, accepts: Accepts
+    tree: Tree, understood: Understood, terms: QueryTerms, found: Named, wanted_files: int, accepts: Accepts
 ) -> Candidates:
-    most = weights.ISSUE_CANDIDATES if understood.shape is Shape.ISSUE else weights.SHORT_CANDIDATES
+    """More than usual where `wanted_files` asks for more."""
+    usual = weights.ISSUE_CANDIDATES if understood.shape is Shape.ISSUE else weights.SHORT_CANDIDATES
+    most = max(usual, wanted_files)
     wanted = {
         term: group.weights[0]
         for group in terms.groups[: weights.CANDIDATE_TERMS]

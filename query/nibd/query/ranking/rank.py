@@ -61,7 +61,7 @@ def rank(
     clock.stage("terms")
     mentioned = named(tree, understood)
     clock.stage("names")
-    found = candidates(tree, understood, terms, mentioned, accepts)
+    found = candidates(tree, understood, terms, mentioned, offset + k, accepts)
     clock.stage("candidates")
     counted = count(found.files, terms, tree.facts)
     clock.stage("counts")
