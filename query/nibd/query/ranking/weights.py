@@ -103,4 +103,4 @@ FILES_OF_UNITS = 40
 # Candidates, for issues and for short queries.
 
 ISSUE_CANDIDATES = 200
-SHORT_CANDIDATES = 25
+SHORT_CANDIDATES = 16
