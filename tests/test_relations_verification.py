@@ -137,8 +137,8 @@ class TestInSteps:
         with World(tmp_path, "python", FILES) as world:
             relating = world.relating
             world.relate()
-            tree = world.current().tree
-            relating.look(tree, world.repo.path, ModuleCaches(tmp_path / "go", tmp_path / "cargo"))
+            tree, caches = world.current().tree, ModuleCaches(tmp_path / "go", tmp_path / "cargo")
+            relating.look(tree, world.repo.path, caches)
             made, _ = world.verify()
             assert relating.as_installed("python", tree, made.record) == made.record
             (world.repo.path / ".venv").mkdir()
@@ -146,6 +146,7 @@ class TestInSteps:
             record = relating.as_installed("python", tree, made.record)
             assert (record.assurance, record.counts["verified"]) == (Assurance.REPAIRED, 0)
             world.put(record)
+            relating.look(tree, world.repo.path, caches)
             assert len(world.verify()[0].asked) == 6
 
     def test_differences_are_published_before_all_is_verified(self, tmp_path: Path) -> None:

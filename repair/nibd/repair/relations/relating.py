@@ -163,8 +163,7 @@ class Relating:
 
         The server may have seen one thing before and another after; the profile names the first.
         """
-        watched = self.workspace.dependencies(family).watched
-        if record.assurance not in CERTAIN or all(stamp(path) == was for path, was in watched.items()):
+        if record.assurance not in CERTAIN or self.workspace.is_as_found(family):
             return record
         self.memory.forget(family, tree)
         return replace(record, assurance=Assurance.REPAIRED, counts={**record.counts, "verified": 0})
@@ -190,9 +189,7 @@ class Relating:
     def fresh(self, family: str, side: Side, report: Reporter) -> Iterator[Resolver]:
         """Of a new server beside the family's, at the same tree and settled; it ends with the context."""
         self.workspace.move(side.tree, report)
-        with self.workspace.second(
-            family, lambda: self._questions(family, side.listing), report
-        ) as server:
+        with self.workspace.second(family, lambda: self._questions(family, side.listing), report) as server:
             yield self._resolver_of(server, side)
 
     def repaired_as(

@@ -11,13 +11,14 @@ commits that stops each of them after its first batch delays the files that it d
 comes to its turn.
 
 It also stops by itself when it has found differences and has gone on for `PUBLISH_S` since: then what it has
-corrected is published, and the caller begins again.
+corrected is published, and the caller begins again. So it does when something was installed meanwhile: what
+was asked last counts as not asked then.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from nibd.repair.progress import Interrupted, Progress, Reporter
@@ -55,7 +56,8 @@ class Verified(AskedAgain):
 class Verification:
     """Of the relations of one family at the tree that the server of `asking` holds.
 
-    `fresh`: that server has seen no other tree.
+    `fresh`: that server has seen no other tree. `is_as_found`: whether nothing was installed since that was
+    looked up.
     """
 
     family: str
@@ -64,6 +66,7 @@ class Verification:
     memory: VerificationStore
     asking: AskingAgain
     fresh: bool
+    is_as_found: Callable[[], bool]
     report: Reporter
 
     def run(self, records: Bitmap) -> Verified:
@@ -73,7 +76,7 @@ class Verification:
         for batch in self._batches(verified):
             found = len(verified.differences)
             confirmed = self.asking.ask(batch, verified)
-            if verified.died:
+            if verified.died or not self.is_as_found():
                 break
             self._note(confirmed, verified, len(verified.differences) - found)
             try:

@@ -53,7 +53,16 @@ class Verifying:
         resolver = relating.resolver(family, side, report)
         asking = AskingAgain(relating.store, relating.sources, resolver)
         fresh = relating.workspace.is_fresh(family)
-        verification = Verification(family, profile, side, relating.memory, asking, fresh, report)
+        verification = Verification(
+            family,
+            profile,
+            side,
+            relating.memory,
+            asking,
+            fresh,
+            lambda: relating.workspace.is_as_found(family),
+            report,
+        )
         verified = verification.run(records)
         tree, whole = self._whole.get(family, (None, before))
         if not verified.files and verified.is_whole and tree == side.tree and whole.profile == profile:

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nibd.repair.private_tree import Dependencies, Moved, Part, Placement, PrivateTree
+from nibd.repair.private_tree import Dependencies, Moved, Part, Placement, PrivateTree, stamp
 from nibd.repair.progress import Progress, Reporter
 from nibd.repair.relations.holding import Holding
 from nibd.repair.servers.by_file import start_server
@@ -56,6 +56,8 @@ class ServerMissing(Exception):  # noqa: N818 - says what is
 class _Running:
     server: LanguageServer
     started_with: tuple[str, str]
+    watched: Mapping[str, str]
+    """Of what was installed when it was started."""
     settled: bool = False
     asked_everything: bool = False
     moves: int = 0
@@ -219,9 +221,13 @@ class Workspace:
         return [*self.dependencies(family).notes, *(running.server.limits if running else ())]
 
     def is_fresh(self, family: str) -> bool:
-        """Whether the running server has seen no other tree."""
+        """Whether the running server has seen no other tree, and nothing was installed since its start."""
         running = self._running.get(family)
-        return running is not None and running.moves == 0
+        return running is not None and running.moves == 0 and _are_as_found(running.watched)
+
+    def is_as_found(self, family: str) -> bool:
+        """Whether nothing was installed for the family since it was looked up (`know`)."""
+        return _are_as_found(self.dependencies(family).watched)
 
     def was_asked_everything(self, family: str) -> None:
         """Take the memory that the running server holds now as that of a fresh one, the first time.
@@ -261,7 +267,8 @@ class Workspace:
         server = start_server(driver, self.installed(family), self.tree.root, options)
         self.starts += 1
         server.open_all(paths)
-        return _Running(server, (self.installed(family).identity, self.dependencies(family).identity))
+        found = self.dependencies(family)
+        return _Running(server, (self.installed(family).identity, found.identity), found.watched)
 
     def _told(self) -> Options:
         """The options, with what is installed."""
@@ -283,6 +290,10 @@ class Workspace:
             return self.installed(family).identity, self.dependencies(family).identity
         except ServerMissing:
             return None
+
+
+def _are_as_found(watched: Mapping[str, str]) -> bool:
+    return all(stamp(path) == found for path, found in watched.items())
 
 
 def _new_folders(root: Path, added: Iterable[RepoPath]) -> list[RepoPath]:
