@@ -145,7 +145,7 @@ def _env(options: Options) -> dict[str, str]:
     return private_home(options.cache) | {"PATH": "/nonexistent"}
 
 
-def prepare(options: Options) -> None:
+def prepare(_: Installed, options: Options) -> None:
     """Forget the index of an earlier start, which may be of other sources."""
     for index in (options.cache / "database" / ".cache", options.cache / "cache" / "clangd"):
         shutil.rmtree(index, ignore_errors=True)

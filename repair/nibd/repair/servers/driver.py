@@ -147,8 +147,8 @@ class Driver:
     find: Callable[[Search], Installed | Missing]
     launch: Callable[[Installed, Path, Options], Launch]
     guards: tuple[Guard, ...]
-    prepare: Callable[[Options], None] | None = None
-    """Called once before each start, not on changes: what has to be cleared."""
+    prepare: Callable[[Installed, Options], None] | None = None
+    """Called once before each start, not on changes: what has to be cleared, or be there."""
     configuration: tuple[bytes, ...] = ()
     """Names of files that `launch` reads: when one of them changes, in any folder, it is called again."""
     opens_files: bool = False

@@ -102,7 +102,7 @@ class LanguageServer:
             return driver.launch(installed, root, options)
 
         if driver.prepare is not None:
-            driver.prepare(options)
+            driver.prepare(installed, options)
         return cls.launched(driver, root, relaunch(), relaunch)
 
     @classmethod
