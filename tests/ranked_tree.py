@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,8 +31,15 @@ class RankedTree:
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
 
-    def rank(self, query: str, level: Level | None = None, k: int = 20, offset: int = 0) -> Ranking:
-        return rank(self.tree, query, level, k, offset=offset)
+    def rank(
+        self,
+        query: str,
+        level: Level | None = None,
+        k: int = 20,
+        widening: int = 1,
+        without: Iterable[str] = (),
+    ) -> Ranking:
+        return rank(self.tree, query, level, k, widening=widening, without=frozenset(without))
 
     def files(self, query: str) -> list[str]:
         return [hit.path.decode() for hit in self.rank(query, Level.FILE).hits]
@@ -40,9 +47,9 @@ class RankedTree:
     def units(self, query: str, level: Level | None = Level.CALLABLE) -> list[tuple[str, str]]:
         return [named(hit) for hit in self.rank(query, level).hits]
 
-    def evidence(self, query: str, path: str) -> dict[str, float]:
+    def evidence(self, query: str, path: str, without: Iterable[str] = ()) -> dict[str, float]:
         """Of one file."""
-        ranking = self.rank(query, Level.FILE)
+        ranking = self.rank(query, Level.FILE, without=without)
         at = [hit.path.decode() for hit in ranking.hits].index(path)
         return ranking.explanation.hits[at]
 

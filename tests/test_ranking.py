@@ -31,6 +31,15 @@ def test_tests_come_last_unless_they_are_asked_for(tmp_path: Path) -> None:
         assert tree.evidence("weight of a parcel", "tests/test_parcel.py")["test"] < 0
 
 
+def test_a_kind_of_evidence_or_a_penalty_can_be_left_out(tmp_path: Path) -> None:
+    body = "def parcel_weight(parcel):\n    return parcel.weight\n"
+    with ranked_tree(tmp_path, {"tests/test_parcel.py": body, "src/parcel.py": body, **FILLER}) as tree:
+        whole = tree.evidence("parcel_weight", "tests/test_parcel.py")
+        left = tree.evidence("parcel_weight", "tests/test_parcel.py", without={"its stem", "test"})
+        assert whole.keys() - left.keys() == {"its stem", "test"}
+        assert left["file"] == pytest.approx(whole["file"] - whole["its stem"] - whole["test"])
+
+
 @pytest.mark.parametrize(
     ("path", "class_name"),
     [
@@ -129,17 +138,6 @@ def test_equal_scores_go_by_address(tmp_path: Path) -> None:
     with ranked_tree(tmp_path, {**files, **FILLER}) as tree:
         assert tree.files("convert") == ["src/a/x.py", "src/b/x.py", "src/c/x.py"]
         assert [path for path, _ in tree.units("convert")] == ["src/a/x.py", "src/b/x.py", "src/c/x.py"]
-
-
-@pytest.mark.parametrize("level", [None, *Level])
-def test_pages_are_parts_of_one_order(tmp_path: Path, level: Level | None) -> None:
-    body = "class Parcel:\n    def weigh(self): ...\n\n    def post(self, parcel): ...\n"
-    files = {f"src/p{n}.py": body * (n + 1) for n in range(7)}
-    with ranked_tree(tmp_path, files) as tree:
-        whole = tree.rank("weigh a parcel", level, 100).hits
-        pages = [tree.rank("weigh a parcel", level, 3, offset).hits for offset in range(0, len(whole), 3)]
-        assert [hit for page in pages for hit in page] == whole
-        assert tree.rank("weigh a parcel", level, 3, len(whole)).hits == []
 
 
 @pytest.mark.parametrize("query", ["nothinglikethis", "!?", "   ", "<!-- -->"])

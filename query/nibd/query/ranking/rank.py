@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 
+from nibd.query.filters import Selection
 from nibd.query.hits import Hit
 from nibd.query.ranking import sums, text_scores, weights
-from nibd.query.ranking.candidates import Accepts, Named, Tree, candidates, is_ordinary, named
+from nibd.query.ranking.candidates import Named, Tree, candidates, is_ordinary, named
 from nibd.query.ranking.counts import Counted, Ints, count
 from nibd.query.ranking.evidence import Evidence, Found, gather
 from nibd.query.ranking.groups import ALL, WORDS, Floats, QueryTerms, query_terms
@@ -48,11 +50,20 @@ class Ranking:
 
 
 def rank(
-    tree: Tree, query: str, level: Level | None, k: int, *, offset: int = 0, accepts: Accepts = lambda _: True
+    tree: Tree,
+    query: str,
+    level: Level | None,
+    k: int,
+    *,
+    within: Selection | None = None,
+    widening: int = 1,
+    without: frozenset[str] = frozenset(),
 ) -> Ranking:
-    """Hits `offset` to `offset + k`: files at L0, else units of a level, or of any (`None`).
+    """The first `k` hits: files at L0, else units of a level, or of any (`None`).
 
-    Only files that `accepts` takes are ranked. Raises `StoreError`, or its kinds for what is damaged.
+    Only what `within` has is ranked, among `widening` times as many candidates as usual. `without` names
+    kinds of evidence and classes with a penalty that are not to count, to see what each is worth. Raises
+    `StoreError`, or its kinds for what is damaged.
     """
     clock = _Clock()
     understood = understand(query)
@@ -61,17 +72,17 @@ def rank(
     clock.stage("terms")
     mentioned = named(tree, understood)
     clock.stage("names")
-    found = candidates(tree, understood, terms, mentioned, offset + k, accepts)
+    found = candidates(tree, understood, terms, mentioned, widening, within)
     clock.stage("candidates")
     counted = count(found.files, terms, tree.facts)
     clock.stage("counts")
-    ranked = _Files(tree, understood, terms, counted, mentioned)
+    ranked = _Files(tree, understood, terms, counted, mentioned, without)
     clock.stage("evidence")
     if level is Level.FILE:
-        order = _by_path(counted, ranked.scores)[offset : offset + k]
+        order = _by_path(counted, ranked.scores)[:k] if within is None or within.has_kind("file") else []
         places = [(at, 0, float(ranked.scores[at])) for at in order]
     else:
-        places = ranked.units(level, offset + k)[offset:]
+        places = ranked.units(_Wanted(level, within), k, weights.FILES_OF_UNITS * widening)
     hits = [ranked.hit(*place) for place in places]
     clock.stage("order")
     counts = {**found.ways, "candidates": len(found.files), "units": len(counted.file_of)}
@@ -86,11 +97,33 @@ def rank(
     return Ranking(hits, explanation)
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Which units are looked for."""
+
+    level: Level | None
+    within: Selection | None
+
+    def __call__(self, unit: Unit) -> bool:
+        is_at_level = self.level is None or unit.level is self.level
+        return is_at_level and (self.within is None or self.within.has_kind(unit.kind))
+
+    @property
+    def is_any(self) -> bool:
+        return self.within is None or not self.within.kinds
+
+
 class _Files:
     """The candidates with their scores."""
 
     def __init__(
-        self, tree: Tree, understood: Understood, terms: QueryTerms, counted: Counted, mentioned: Named
+        self,
+        tree: Tree,
+        understood: Understood,
+        terms: QueryTerms,
+        counted: Counted,
+        mentioned: Named,
+        without: frozenset[str],
     ) -> None:
         self._tree, self._terms, self._counted = tree, terms, counted
         self._defined = mentioned.units if understood.shape is Shape.SYMBOL else {}
@@ -98,21 +131,25 @@ class _Files:
         classes = [path_classes(file.path, file.language) for file in files]
         ordinary = [is_ordinary(file.path, file.language) for file in files]
         gathered = gather(tree, terms, counted, mentioned, ordinary)
-        self._evidence: Found = sums.relative(gathered.by_kind, ordinary)
-        self._penalties = sums.penalties(classes, asked_for(understood.title))
+        counting = {k: v * (k.value not in without) for k, v in gathered.by_kind.items()}
+        self._evidence: Found = sums.relative(counting, ordinary)
+        self._penalties = sums.penalties(classes, asked_for(understood.title) | without)
         self.scores = sums.file_scores(self._evidence, self._penalties)
         self._units: dict[int, tuple[Unit, ...]] = {}
 
-    def units(self, level: Level | None, wanted: int) -> list[tuple[int, int, float]]:
+    def units(self, wanted: _Wanted, k: int, most_files: int) -> list[tuple[int, int, float]]:
         """The best units as (file, ordinal, score), folded by name."""
-        files = np.array(_by_path(self._counted, self.scores)[: weights.FILES_OF_UNITS], np.int64)
-        numbers, scores = self._unit_scores(np.sort(files))
-        some = MORE_UNITS * wanted
+        best = (at for at in _by_path(self._counted, self.scores) if wanted.is_any or self._has(at, wanted))
+        numbers, scores = self._unit_scores(np.sort(np.array(list(islice(best, most_files)), np.int64)))
+        some = MORE_UNITS * k
         while True:
-            kept = self._kept(numbers, scores, level, some)
-            if len(kept) >= wanted or some >= len(numbers):
-                return kept[:wanted]
+            kept = self._kept(numbers, scores, wanted, some)
+            if len(kept) >= k or some >= len(numbers):
+                return kept[:k]
             some *= MORE_UNITS
+
+    def _has(self, at: int, wanted: _Wanted) -> bool:
+        return any(map(wanted, self._of_file(at)))
 
     def hit(self, at: int, ordinal: int, score: float) -> Hit:
         file, unit = self._counted.files[at], self._of_file(at)[ordinal]
@@ -149,9 +186,9 @@ class _Files:
         return self._defined.get(key, 0.0)
 
     def _kept(
-        self, numbers: Ints, scores: Floats, level: Level | None, some: int
+        self, numbers: Ints, scores: Floats, wanted: _Wanted, some: int
     ) -> list[tuple[int, int, float]]:
-        """The first `some` units, and those that equal the last; in order, of the level, folded."""
+        """The first `some` units, and those that equal the last; in order, those wanted, folded."""
         order = np.argsort(-scores, kind="stable")
         last = scores[order[min(some, len(order)) - 1]] if len(order) else 0.0
         looked_at = order[: int(np.searchsorted(-scores[order], -last, side="right"))]
@@ -160,7 +197,7 @@ class _Files:
             at = int(self._counted.file_of[numbers[place]])
             ordinal = int(numbers[place] - self._counted.first[at])
             unit = self._of_file(at)[ordinal]
-            if level is None or unit.level is level:
+            if wanted(unit):
                 address = (self._counted.files[at].path, unit.start_line, unit.end_line, unit.kind, ordinal)
                 found.append((-float(scores[place]), address, at, unit.qualified))
         best: dict[tuple[int, str, int], tuple[int, int, float]] = {}
