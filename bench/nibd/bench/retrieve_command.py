@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
@@ -16,11 +17,12 @@ from nibd.bench import retrieve_views
 from nibd.bench.report import Report
 from nibd.bench.retrieve_figures import Answered, of_files, of_symbols, report_answers
 from nibd.bench.retrieve_rows import Question, read
+from nibd.query.filters import Filters, select
 from nibd.query.hits import Hit
 from nibd.query.ranking.candidates import Tree
 from nibd.query.ranking.rank import Ranking, rank
 from nibd.query.symbols import components
-from nibd.stores.types import Level, RepoPath
+from nibd.stores.types import Level
 
 FILES = 1000
 UNITS = 60
@@ -54,20 +56,21 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def answer(tree: Tree, question: Question) -> Answered:
-    inside = question.root.rstrip("/").encode() + b"/" if question.root else b""
-
-    def accepts(path: RepoPath) -> bool:
-        return path.startswith(inside)
+    within = (
+        select(tree.structure, tree.listing, Filters(_Below(question.root.encode())))
+        if question.root
+        else None
+    )
 
     def ask(k: int) -> Ranking:
-        return rank(tree, question.query, Level.FILE, k, accepts=accepts)
+        return rank(tree, question.query, Level.FILE, k, within=within)
 
     first, first_ms, first_processor = _timed(lambda: ask(FILES))
     again, again_ms, again_processor = _timed(lambda: ask(10))
     files = [hit.path.decode(errors="replace") for hit in first.hits]
     figures = of_files(files, question.files)
     if question.symbols:
-        units = rank(tree, question.query, None, UNITS, accepts=accepts).hits
+        units = rank(tree, question.query, None, UNITS, within=within).hits
         figures |= of_symbols(_names(units), question.symbols, "symbol")
         named = [hit for hit in units if hit.level is not Level.FILE]
         figures |= of_symbols(_names(named), question.symbols, "symbol, no files,")
@@ -76,10 +79,18 @@ def answer(tree: Tree, question: Question) -> Answered:
     return Answered(question, figures, took, computed, again.explanation.milliseconds, among)
 
 
+@dataclass(frozen=True, slots=True)
+class _Below:
+    """Paths below a folder."""
+
+    folder: bytes
+
+    def accept(self, path: bytes) -> bool:
+        return path.startswith(self.folder.rstrip(b"/") + b"/")
+
+
 def _names(hits: list[Hit]) -> list[tuple[str, str]]:
-    return [
-        (hit.path.decode(errors="replace"), (components(hit.name) or [""])[-1]) for hit in hits
-    ]
+    return [(hit.path.decode(errors="replace"), (components(hit.name) or [""])[-1]) for hit in hits]
 
 
 def _timed(run: Callable[[], Ranking]) -> tuple[Ranking, float, float]:

@@ -44,6 +44,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from nibd.query.filters import Selection
 from nibd.query.lexical_scores import K1, Scorer, WeightedTerm, idf
 from nibd.stores.facts import FactStore
 from nibd.stores.lexical import Candidate, Field, LexicalGeneration, Located, Population
@@ -59,12 +60,8 @@ WIDENING = 8
 """The first list is of `CANDIDATES_PER_HIT` times k documents, `FIRST_CANDIDATES` at least; one that
 ends too early is followed by one `WIDENING` times as long."""
 
-Accepts = Callable[[RepoPath], bool]
-
-
-def _all(path: RepoPath) -> bool:
-    return True
-
+FEW_PATHS = 500
+"""Tantivy looks for a selection of no more files among documents; of more, each candidate is looked at."""
 
 FLOAT32_ROUNDING = 2.0**-23
 ROUNDINGS_PER_TERM = 16
@@ -116,10 +113,10 @@ def search(
     k: int,
     *,
     offset: int = 0,
-    accepts: Accepts = _all,
+    within: Selection | None = None,
 ) -> list[LexicalHit]:
     """The hits of `search_with_work`."""
-    return search_with_work(generation, facts, query, level, k, offset=offset, accepts=accepts).hits
+    return search_with_work(generation, facts, query, level, k, offset=offset, within=within).hits
 
 
 def search_with_work(
@@ -130,31 +127,36 @@ def search_with_work(
     k: int,
     *,
     offset: int = 0,
-    accepts: Accepts = _all,
+    within: Selection | None = None,
 ) -> LexicalResult:
     """Rank units of a level (of any level: `None`) or, at L0, files: hits `offset` to `offset + k`.
 
-    The query is a text, or terms with their weights. Only files that `accepts` takes are ranked; the
-    statistics stay those of all. A query without a term has no hits. Raises `StoreError`, or
+    The query is a text, or terms with their weights. Only what `within` has is ranked; the statistics stay
+    those of all. A query without a term has no hits. Raises `StoreError`, or
     `CorruptFacts` and `CorruptStore` when what is stored is damaged.
     """
     population = level_population(level)
     times = Counter(tokenize(query)) if isinstance(query, str) else query
     plan = _plan(generation, population, times)
-    if not plan.weights or k <= 0:
+    if not plan.weights or k <= 0 or (within is not None and not within.paths):
         return LexicalResult([], 0, 0)
     scorer = Scorer(population, generation.totals(population), facts, plan.terms)
-    within = None if population is Population.FILES else level
+    at_level = None if population is Population.FILES else level
+    few = within.paths if within is not None and len(within.paths) <= FEW_PATHS else None
 
     def candidates(limit: int) -> list[Candidate]:
-        return generation.candidates(population, plan.weights, within, limit)
+        return generation.candidates(population, plan.weights, at_level, limit, few)
 
-    best, widened = _best(candidates, plan, scorer, offset + k, accepts)
+    best, widened = _best(candidates, plan, scorer, offset + k, within)
     return LexicalResult(best[offset:], scorer.scored, widened)
 
 
 def _best(
-    candidates: Callable[[int], list[Candidate]], plan: _Plan, scorer: Scorer, wanted: int, accepts: Accepts
+    candidates: Callable[[int], list[Candidate]],
+    plan: _Plan,
+    scorer: Scorer,
+    wanted: int,
+    within: Selection | None,
 ) -> tuple[list[LexicalHit], int]:
     """The first `wanted` hits, and how often the list of candidates ended too early to know them."""
     best: list[tuple[_Order, LexicalHit]] = []
@@ -166,7 +168,7 @@ def _best(
             if len(best) == wanted and best[-1][1].score > bound:
                 return [hit for _, hit in best], widened
             located = candidate.located()
-            if not accepts(located.address.path):
+            if within is not None and not within.has(located.address):
                 continue
             hit = _hit(located, scorer.score(located))
             insort(best, (_order(hit), hit))

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,18 +28,20 @@ from nibd.stores.errors import CorruptStore
 from nibd.stores.lexical_build import GenerationStats, PopulationStats, TreeFile, build
 from nibd.stores.lexical_documents import (
     ADDRESS_FIELD,
+    KEY_FIELD,
     LEVEL_FIELD,
     LEXICAL_VERSION,
     Field,
     Located,
     Population,
     Totals,
+    path_key,
     schema,
     unpack_address,
 )
 from nibd.stores.lexical_files import GenerationRecord, check_files, read_record
 from nibd.stores.tantivy_errors import raised_as
-from nibd.stores.types import Level
+from nibd.stores.types import Level, RepoPath
 
 __all__ = [
     "LEXICAL_VERSION",
@@ -120,14 +122,20 @@ class LexicalGeneration:
         return self._indexes[population].statistics(field, term)
 
     def candidates(
-        self, population: Population, weights: Weights, level: Level | None, limit: int
+        self,
+        population: Population,
+        weights: Weights,
+        level: Level | None,
+        limit: int,
+        paths: Collection[RepoPath] | None = None,
     ) -> list[Candidate]:
         """The `limit` documents with the highest weighted score, highest first, and at most as many.
 
-        Every matching document is scored: none is passed over by Tantivy's block maxima, which were
-        taken with other statistics than the query has.
+        With `paths`, of which there should not be many, documents of these files alone. Every matching
+        document is scored: none is passed over by Tantivy's block maxima, which were taken with other
+        statistics than the query has.
         """
-        return self._indexes[population].candidates(weights, level, limit)
+        return self._indexes[population].candidates(weights, level, limit, paths)
 
 
 class _Index:
@@ -161,16 +169,19 @@ class _Index:
                 self._statistics[field] = found
         return found
 
-    def candidates(self, weights: Weights, level: Level | None, limit: int) -> list[Candidate]:
+    def candidates(
+        self, weights: Weights, level: Level | None, limit: int, paths: Collection[RepoPath] | None
+    ) -> list[Candidate]:
         clauses = [
             (tantivy.Occur.Should, tantivy.Query.boost_query(self._term(field, term), weight))
             for (field, term), weight in weights.items()
         ]
         query = tantivy.Query.boolean_query(clauses)
         if level is not None:
-            at_level = tantivy.Query.term_query(self._schema, LEVEL_FIELD, int(level))
-            unscored = tantivy.Query.const_score_query(at_level, 0.0)
-            query = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, unscored)])
+            query = _within(query, tantivy.Query.term_query(self._schema, LEVEL_FIELD, int(level)))
+        if paths is not None:
+            keys = [path_key(path) for path in paths]
+            query = _within(query, tantivy.Query.term_set_query(self._schema, KEY_FIELD, keys))
         with raised_as(CorruptStore, self._folder):
             hits = self._searcher.search(query, limit, count=True).hits
         return [Candidate(score, document, self) for score, document in hits]
@@ -217,6 +228,12 @@ class _Index:
             document = self._searcher.search(query, 1).hits[0][1]
             values = dict(_values(json.loads(query.explain(self._searcher, document).to_json())))
             return Statistics(int(values["N"]), values["avgdl"])
+
+
+def _within(query: tantivy.Query, condition: tantivy.Query) -> tantivy.Query:
+    """What matches both, with the score of the query."""
+    unscored = tantivy.Query.const_score_query(condition, 0.0)
+    return tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, unscored)])
 
 
 def _values(explanation: dict[str, object]) -> Iterator[tuple[str, float]]:

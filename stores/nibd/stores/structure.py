@@ -12,7 +12,7 @@ Only collection removes rows, and only those that no listing holds.
 
 Each row has a checksum, which is looked at whenever the row is read; `CorruptStructure` is raised for one
 that is not as it was written. Not so for the numbers of `counts`, the yes or no of `holds_text` and
-`without_source`, and `modules`: they read a column or two of very many rows.
+`without_source`, `modules` and `paths`: they read a column or two of very many rows.
 """
 
 from __future__ import annotations
@@ -178,6 +178,13 @@ class StructureStore:
             if len(found) != len(batch):
                 raise CorruptStructure(f"{self._db.path}: {len(batch) - len(found)} listed files are missing")
             yield from ((FileRow(row), found[row]) for row in batch)
+
+    def paths(self, rows: Iterable[int]) -> Iterator[tuple[FileRow, RepoPath, str]]:
+        """The paths of those of these files that have units, with their languages, in no order."""
+        for batch in batches(rows, 500):
+            marks = ",".join("?" * len(batch))
+            sql = f"SELECT id, path, language FROM file WHERE id IN ({marks}) AND skip = ''"
+            yield from ((FileRow(r[0]), RepoPath(r[1]), r[2]) for r in self._db.rows(sql, tuple(batch)))
 
     def under(self, listing: Bitmap, prefix: bytes) -> Iterator[tuple[FileRow, FileVersion]]:
         """The tree's files below the folder `prefix` (`b""` for all, else ending in `/`)."""

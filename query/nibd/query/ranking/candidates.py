@@ -8,11 +8,12 @@ how the tree came about.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log
 
 from nibd.query import lexical
+from nibd.query.filters import Selection
 from nibd.query.ranking import weights
 from nibd.query.ranking.counts import File
 from nibd.query.ranking.groups import QueryTerms
@@ -27,7 +28,6 @@ from nibd.stores.lexical import LexicalGeneration
 from nibd.stores.structure import StoredUnit, StructureStore
 from nibd.stores.types import Level, RepoPath
 
-Accepts = Callable[[RepoPath], bool]
 _COMPONENTS = re.compile(r"\.|::|->|#|\\")
 
 
@@ -78,11 +78,16 @@ def named(tree: Tree, understood: Understood) -> Named:
 
 
 def candidates(
-    tree: Tree, understood: Understood, terms: QueryTerms, found: Named, wanted_files: int, accepts: Accepts
+    tree: Tree,
+    understood: Understood,
+    terms: QueryTerms,
+    found: Named,
+    widening: int,
+    within: Selection | None,
 ) -> Candidates:
-    """More than usual where `wanted_files` asks for more."""
+    """Of the files of `within`, `widening` times as many as usual."""
     usual = weights.ISSUE_CANDIDATES if understood.shape is Shape.ISSUE else weights.SHORT_CANDIDATES
-    most = max(usual, wanted_files)
+    most = usual * widening
     wanted = {
         term: group.weights[0]
         for group in terms.groups[: weights.CANDIDATE_TERMS]
@@ -90,15 +95,16 @@ def candidates(
     }
     files: dict[RepoPath, File] = {}
     ways = {}
-    for way, level in (("files", Level.FILE), ("units", None)):
-        hits = lexical.search(tree.generation, tree.facts, wanted, level, most, accepts=accepts)
+    of_files = within and within.of_any_kind
+    for way, level, inside in (("files", Level.FILE, of_files), ("units", None, within)):
+        hits = lexical.search(tree.generation, tree.facts, wanted, level, most, within=inside)
         ways[way] = len(hits)
         files.update((hit.path, File(hit.path, hit.blob, hit.language)) for hit in hits)
     mentioned = {*found.paths, *found.frames, *found.defines()}
     ways["named"] = len(mentioned)
     for path in sorted(mentioned - files.keys()):
         at = tree.structure.at_path(tree.listing, path)
-        if at is not None and at[1].skip is None and accepts(path):
+        if at is not None and at[1].skip is None and (within is None or path in within.paths):
             files[path] = File(path, at[1].blob, at[1].language)
     return Candidates([files[path] for path in sorted(files)], ways)
 
