@@ -1,12 +1,18 @@
-"""clangd's process that has an index of all files: what it holds, and when it is outdated."""
+"""clangd's processes: how many run at a time; what the one that has an index of all files holds."""
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
+import pytest
+
 from language_servers import Project
-from nibd.repair.servers import by_file
+from nibd.repair.servers import by_file, room
+from nibd.repair.servers.by_file import ByFileServer
+from nibd.repair.servers.server import Locations
 from nibd.stores.types import RepoPath
 
 FILES = {
@@ -45,3 +51,35 @@ def test_a_change_while_the_index_is_made_makes_it_outdated(tmp_path: Path) -> N
         with patch.object(project.server, "_relaunch", slow):
             assert references(project, "part1.c", "part1")
         assert project.server.must_restart()
+
+
+@pytest.mark.parametrize(("free_bytes", "together"), [(1 << 20, 1), (7 << 30, 2), (64 << 30, 3)])
+def test_so_many_files_are_asked_at_a_time_as_there_is_memory_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free_bytes: int, together: int
+) -> None:
+    memory = tmp_path / "meminfo"
+    memory.write_text(f"MemTotal: {free_bytes >> 9} kB\nMemAvailable: {free_bytes >> 10} kB\n")
+    monkeypatch.setattr(room, "_MEMINFO", memory)
+    monkeypatch.setattr(room, "_OWN_GROUP", tmp_path / "no group")
+    monkeypatch.setattr(by_file, "JOBS", 3)
+    meeting, counting = threading.Barrier(together), threading.Lock()
+    running: list[RepoPath] = []
+    counts: list[int] = []
+    ask = ByFileServer._ask_file
+
+    def met(server: ByFileServer, path: RepoPath, *arguments: Any) -> list[Locations]:
+        with counting:
+            running.append(path)
+            counts.append(len(running))
+        meeting.wait(30)  # until so many have begun
+        try:
+            return ask(server, path, *arguments)
+        finally:
+            with counting:
+                running.remove(path)
+
+    with Project(tmp_path, "c", FILES) as project, patch.object(ByFileServer, "_ask_file", met):
+        places = [project.place(f"part{n}.c", f"part{n}") for n in range(6)]
+        answers = project.server.definitions(places)
+        assert [len(project.read(answer)) for answer in answers] == [1] * 6
+    assert max(counts) == together

@@ -6,8 +6,9 @@ an answer follows from that file, from what it includes, and from its flags: it 
 a repair, whatever else was asked.
 
 Definitions: for each file asked about, start a process, open the file, ask all of its sites pipelined, kill
-the process; `jobs` files at a time. A file that takes more than its time or memory, or that the server dies
-of, is *unknown* and takes no other file with it; until it changes it is not tried again.
+the process; up to `JOBS` files at a time, as many as there is memory for. A file that takes more than its
+time or memory, or that the server dies of, is *unknown* and takes no other file with it; until it changes it
+is not tried again.
 
 References and implementations need an index of all files. They are asked of one process that makes it when
 it is first needed, and keeps the files open that it was asked about last; after the next change that process
@@ -30,6 +31,7 @@ from typing import Self
 
 from nibd.repair.servers.driver import Driver, Installed, Launch, Options
 from nibd.repair.servers.errors import ServerFailed, Unknown
+from nibd.repair.servers.room import available_bytes
 from nibd.repair.servers.server import LanguageServer, Locations, Request, Settled
 from nibd.repair.servers.transport import PATIENCE_S, WINDOW
 from nibd.stores.types import RepoPath
@@ -116,7 +118,7 @@ class ByFileServer(LanguageServer):
         def ask(path: RepoPath) -> list[Locations]:
             return self._ask_file(path, [asked[index] for index in by_file[path]], window, timeout_s)
 
-        with ThreadPoolExecutor(JOBS, thread_name_prefix=self.driver.server) as pool:
+        with ThreadPoolExecutor(_jobs(), thread_name_prefix=self.driver.server) as pool:
             for path, found in zip(by_file, pool.map(ask, by_file), strict=True):
                 for index, answer in zip(by_file[path], found, strict=True):
                     answers[index] = answer
@@ -226,6 +228,11 @@ class ByFileServer(LanguageServer):
         ]
         more = [f"and {len(failed) - _SAID_FAILED} more files"] if len(failed) > _SAID_FAILED else []
         self.limits = (*self._launch.limits, *failed[:_SAID_FAILED], *more)
+
+
+def _jobs() -> int:
+    """How many files there is room for now, should each need all that it may take; one in any case."""
+    return max(1, min(JOBS, available_bytes() // (FILE_MEMORY_BYTES // 2)))
 
 
 def start_server(driver: Driver, installed: Installed, root: Path, options: Options) -> LanguageServer:
