@@ -63,10 +63,11 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Files in path order; how many were found by which way."""
+    """Files in path order; how many were found by which way. `ended` when wider there would be no more."""
 
     files: list[File]
     ways: Mapping[str, int]
+    ended: bool
 
 
 def named(tree: Tree, understood: Understood) -> Named:
@@ -100,13 +101,14 @@ def candidates(
         hits = lexical.search(tree.generation, tree.facts, wanted, level, most, within=inside)
         ways[way] = len(hits)
         files.update((hit.path, File(hit.path, hit.blob, hit.language)) for hit in hits)
+    ended = all(count < most for count in ways.values())
     mentioned = {*found.paths, *found.frames, *found.defines()}
     ways["named"] = len(mentioned)
     for path in sorted(mentioned - files.keys()):
         at = tree.structure.at_path(tree.listing, path)
         if at is not None and at[1].skip is None and (within is None or path in within.paths):
             files[path] = File(path, at[1].blob, at[1].language)
-    return Candidates([files[path] for path in sorted(files)], ways)
+    return Candidates([files[path] for path in sorted(files)], ways, ended)
 
 
 def is_ordinary(path: RepoPath, language: str) -> bool:

@@ -45,8 +45,11 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
+    """`ended` when there would be no more hits however wide the search."""
+
     hits: list[Hit]
     explanation: Explanation
+    ended: bool
 
 
 def rank(
@@ -65,6 +68,7 @@ def rank(
     kinds of evidence and classes with a penalty that are not to count, to see what each is worth. Raises
     `StoreError`, or its kinds for what is damaged.
     """
+    most_files = weights.FILES_OF_UNITS * widening
     clock = _Clock()
     understood = understand(query)
     clock.stage("understand")
@@ -82,7 +86,7 @@ def rank(
         order = _by_path(counted, ranked.scores)[:k] if within is None or within.has_kind("file") else []
         places = [(at, 0, float(ranked.scores[at])) for at in order]
     else:
-        places = ranked.units(_Wanted(level, within), k, weights.FILES_OF_UNITS * widening)
+        places = ranked.units(_Wanted(level, within), k, most_files)
     hits = [ranked.hit(*place) for place in places]
     clock.stage("order")
     counts = {**found.ways, "candidates": len(found.files), "units": len(counted.file_of)}
@@ -94,7 +98,8 @@ def rank(
         clock.milliseconds,
         [ranked.explained(*place) for place in places],
     )
-    return Ranking(hits, explanation)
+    ended = found.ended and (level is Level.FILE or len(found.files) <= most_files)
+    return Ranking(hits, explanation, ended)
 
 
 @dataclass(frozen=True, slots=True)
