@@ -70,6 +70,7 @@ def status(**changed: Any) -> dict[str, Any]:
         "relations": {},
         "files": {"indexed": 3, "total": 5},
         "skipped": {"too_large": 2},
+        "broken": {"count": 0, "files": []},
         "notes": [],
         "work": {"running": [], "waiting": []},
         "statistics": {"repairs": 7},
@@ -280,6 +281,23 @@ def test_waiting_says_how_it_ended() -> None:
     unborn = {"published": False, "status": status(head={"commit": None, "tree": None, "branch": "main"})}
     assert is_unborn(unborn)
     assert outcome_text(unborn) == "not published: nothing is committed yet, the first commit will be"
+
+
+def test_waiting_for_an_assurance_says_what_relations_have_instead() -> None:
+    python = view(state="ready", assurance="repaired", counts={"files": 83, "verified": 40})
+    go = view(state="absent", assurance=None, counts={}, reason="gopls is not installed")
+    result = {"published": False, "status": status(relations={"python": python, "go": go})}
+
+    assert outcome_text(result, ["relations"], "verified") == (
+        "published aaaaaaaaaa, but relations are not verified\n"
+        "  python relations are repaired (40 of 83 files verified)\n"
+        "  go relations are absent: gopls is not installed"
+    )
+    assert outcome_text(result, ["relations"]).startswith(
+        "published aaaaaaaaaa, but relations are not there\n"
+    )
+    behind = {"published": False, "status": status(head={"commit": NEW, "tree": "t", "branch": "main"})}
+    assert outcome_text(behind, ["relations"], "verified") == "not published bbbbbbbbbb"
 
 
 def test_waiting_says_each_reason_once_and_only_of_the_views_asked_for() -> None:

@@ -102,9 +102,7 @@ class LiveAnswers:
                 break
             said = await self._coordinator.navigation.ask(checkout, reading.snapshot, next_one)
         places = ShownPlaces(self._blobs, checkout, files)
-        answered: Answered = await self._in_query(
-            places.answered, reading.publication, next_one, question.operation
-        )
+        answered: Answered = await self._in_query(places.answered, reading, next_one, question.operation)
         return answered
 
 

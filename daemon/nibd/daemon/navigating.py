@@ -206,7 +206,7 @@ class Navigating:
                     files = self._texts.of_tree(reading, state.checkout)
                     navigated = Navigation(reading, files, question).answer()
                     places = ShownPlaces(self._blobs, state.checkout, files)
-                    found = places.answered(reading.publication, navigated, question.operation)
+                    found = places.answered(reading, navigated, question.operation)
                 except UnservedError as error:
                     passed.append(_Passed(reading.publication, error, _since(started)))
                     continue
@@ -266,6 +266,7 @@ class Navigating:
             "lost": navigated.answer.lost,
             "candidates": list(found.candidates),
             "reason": navigated.reason,
+            "broken": found.broken,
         }
 
 

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from nibd.daemon import answers, grepping, wire
+from nibd.daemon import answers, broken_files, grepping, wire
 from nibd.daemon.contexts import Contexts
 from nibd.daemon.coordinator import CheckoutState, Coordinator
 from nibd.daemon.indexer import DAMAGED
@@ -207,7 +207,9 @@ class Service:
             found = answers.search(reading, asked)
             if explain:
                 own["explain"] = wire.explanation(found.explanation, found.evidence)
-            return answers.shown(self._blobs, state.checkout, found.hits)
+            hits = answers.shown(self._blobs, state.checkout, found.hits)
+            own["broken"] = broken_files.of_hits(reading, hits)
+            return hits
 
         answer = await self._answer(state, PLANS[used], at, find, PLANS[plan], reason)
         return answer | own
@@ -220,10 +222,14 @@ class Service:
         at = self._sessions.at(given, context, state.checkout.id)
         given.done()
 
-        def find(reading: Reading) -> list[Json]:
-            return answers.shown(self._blobs, state.checkout, answers.named(reading, name, k))
+        own: JsonObject = {}
 
-        return await self._answer(state, NEEDS_STRUCTURE, at, find)
+        def find(reading: Reading) -> list[Json]:
+            hits = answers.shown(self._blobs, state.checkout, answers.named(reading, name, k))
+            own["broken"] = broken_files.of_hits(reading, hits)
+            return hits
+
+        return await self._answer(state, NEEDS_STRUCTURE, at, find) | own
 
     async def outline(self, params: JsonObject, context: RequestContext) -> Json:
         given = Parameters(params)
@@ -232,6 +238,7 @@ class Service:
         at = self._sessions.at(given, context, state.checkout.id)
         given.done()
         inside = RepoPath(os.fsencode(path.relative_to(state.checkout.work_tree)))
+        own: JsonObject = {}
 
         def find(reading: Reading) -> list[Json]:
             found = answers.outline(reading, inside)
@@ -241,12 +248,13 @@ class Service:
                     f"{path} is not in the snapshot: not committed yet, or not at that commit",
                 )
             hits = answers.shown(self._blobs, state.checkout, [hit for hit, _ in found])
+            own["broken"] = broken_files.of_files(reading, {inside})
             return [
                 hit | {"level": _level_name(unit), "parent": parent}
                 for hit, (unit, parent) in zip(hits, found, strict=True)
             ]
 
-        return await self._answer(state, NEEDS_STRUCTURE, at, find)
+        return await self._answer(state, NEEDS_STRUCTURE, at, find) | own
 
     async def grep(self, params: JsonObject, context: RequestContext) -> Json:
         given = Parameters(params)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from nibd.daemon import wire
+from nibd.daemon import broken_files, wire
 from nibd.daemon.answers import Blobs
+from nibd.daemon.reading import Reading
 from nibd.daemon.registry import Checkout
 from nibd.daemon.static_navigation import Navigated
 from nibd.ipc.messages import Json, JsonObject
@@ -29,6 +30,7 @@ class Answered:
     hits: tuple[Json, ...]
     candidates: tuple[Json, ...]
     asked: Json
+    broken: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +42,16 @@ class ShownPlaces:
     files: TreeFiles
     _edited: dict[RepoPath, bool | None] = field(default_factory=dict)
 
-    def answered(self, publication: Publication, navigated: Navigated, operation: str) -> Answered:
+    def answered(self, reading: Reading, navigated: Navigated, operation: str) -> Answered:
         with_calls = operation == "callers"
+        hits = tuple(self.hit(each, with_calls) for each in navigated.answer.found)
         return Answered(
-            publication,
+            reading.publication,
             navigated,
-            tuple(self.hit(each, with_calls) for each in navigated.answer.found),
+            hits,
             tuple(self.hit(each, False) for each in navigated.candidates),
             self.asked(navigated),
+            broken_files.of_hits(reading, hits, navigated.family),
         )
 
     def hit(self, found: Found, with_calls: bool) -> JsonObject:

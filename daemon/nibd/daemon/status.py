@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from nibd.daemon import wire
+from nibd.daemon import broken_files, wire
 from nibd.daemon.coordinator import CheckoutState, Coordinator, Running
 from nibd.daemon.heads import HeadState
 from nibd.daemon.scheduler import Job
 from nibd.daemon.statistics import Repairs, repairs_of
 from nibd.daemon.views import serves
 from nibd.ipc.messages import Json, JsonObject
+from nibd.stores.errors import CorruptStore, StoreError
 from nibd.stores.repository import RepositoryFolder
 from nibd.stores.snapshot import Publication, Snapshot
 from nibd.stores.types import State, View
@@ -122,9 +123,27 @@ async def status(coordinator: Coordinator, state: CheckoutState) -> JsonObject:
         "files": wire.counted(newest.files) if newest else {"indexed": 0, "total": 0},
         "skipped": wire.counted(newest.skipped) if newest else {},
         "notes": list(newest.notes) if newest else [],
+        "broken": await _broken(coordinator, state),
         "work": work(coordinator),
         "statistics": statistics(coordinator) | {"repairs": repairs},
     }
+
+
+async def _broken(coordinator: Coordinator, state: CheckoutState) -> JsonObject:
+    """The files of the newest snapshot that the parser can't make out wholly."""
+    views = coordinator.views(state.checkout.repository)
+
+    def look() -> JsonObject:
+        with views.reading(state.checkout.id, frozenset({View.STRUCTURAL})) as reading:
+            return broken_files.of_tree(reading) if reading else broken_files.NONE
+
+    try:
+        return await asyncio.to_thread(look)
+    except CorruptStore as error:
+        coordinator.damaged(state, View.STRUCTURAL, str(error))
+    except StoreError:
+        coordinator.compare_all()  # its files were removed meanwhile
+    return broken_files.NONE
 
 
 async def _repairs(coordinator: Coordinator) -> Repairs:

@@ -66,6 +66,8 @@ def compare_structure(old: Side, new: Side) -> Comparison:
             result.differ(f"{_show(path)}: {_made(here[1])} published, {_made(there[1])} rebuilt")
         else:
             _compare_file(old, here, new, there, result)
+    if old.structure.broken(old.listing) != new.structure.broken(new.listing):
+        result.differ("other files, or other lines of them, are broken")
     return result
 
 

@@ -28,7 +28,7 @@ from nibd.stores.types import Facts, Skip, TextId, Unit, UnitTerms
 
 EXTRACTOR_VERSION = "+".join(
     (
-        "units-3",
+        "units-4",
         f"grammars-{version('tree-sitter-language-pack')}",
         f"tree-sitter-{version('tree-sitter')}",
         f"terms-{TERMS_VERSION}",
@@ -64,6 +64,7 @@ def extract(data: bytes, language: str) -> Facts | Skip:
             for embedded in (_embedded(content, unit, own) for unit, own in zip(units, ranges, strict=True))
         ),
         lines=line_count(content),
+        broken_line=syntax.broken_line,
     )
 
 

@@ -51,15 +51,15 @@ _SCHEMA = (
         checksum INTEGER NOT NULL, PRIMARY KEY (profile, blob, language))""",
 )
 _KEY = "profile = ? AND blob = ? AND language = ?"
-_COLUMNS = "skip, lines, units, imports, text_ids, postings, vocabulary, checksum"
-_PUT = f"INSERT OR REPLACE INTO fact (profile, blob, language, {_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?)"
+_COLUMNS = "skip, lines, broken_line, units, imports, text_ids, postings, vocabulary, checksum"
+_PUT = f"INSERT OR REPLACE INTO fact (profile, blob, language, {_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
 _GET = f"SELECT {_COLUMNS} FROM fact WHERE {_KEY}"
 
 _FIND_MANY = "SELECT blob, language FROM fact WHERE profile = ? AND (blob, language) IN"
 _UNIT_COLUMNS = tuple(field.name for field in fields(Unit))
 
 T = TypeVar("T")
-_Content = tuple[str | None, int, bytes, str, str, bytes, bytes]
+_Content = tuple[str | None, int, int, bytes, str, str, bytes, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,11 @@ def encode(blob: BlobId, language: str, found: Facts | Skip) -> EncodedFact:
 def m001_initial(db: Database) -> None:
     for statement in _SCHEMA:
         db.execute(statement)
+
+
+@migrations()
+def m002_broken_lines(db: Database) -> None:
+    db.execute("ALTER TABLE fact ADD COLUMN broken_line INTEGER NOT NULL DEFAULT 0")
 
 
 class FactStore:
@@ -281,7 +286,7 @@ def _checksum(content: Iterable[object]) -> int:
 
 def _encode(found: Facts | Skip) -> _Content:
     if isinstance(found, Skip):
-        return (found.value, 0, b"", "[]", "[]", b"", b"")
+        return (found.value, 0, 0, b"", "[]", "[]", b"", b"")
     packed = pack_terms(found)
     units = [[getattr(unit, column) for column in _UNIT_COLUMNS] for unit in found.units]
     imports = [[i.module, i.start_line, i.end_line] for i in found.imports]
@@ -289,6 +294,7 @@ def _encode(found: Facts | Skip) -> _Content:
     return (
         None,
         found.lines,
+        found.broken_line,
         zlib.compress(_json(units).encode(), 1),
         _json(imports),
         _json(text_ids),
@@ -314,6 +320,7 @@ def _facts(row: sqlite3.Row) -> Facts | Skip:
         file_terms=UnitTerms(counts.group_terms(counts.file_group, vocabulary)),
         text_ids=_text_ids(row["text_ids"]),
         lines=row["lines"],
+        broken_line=row["broken_line"],
     )
 
 

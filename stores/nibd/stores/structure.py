@@ -2,7 +2,8 @@
 
 Rows never change once written, so every snapshot of a repository shares them:
 
-source    what facts say of one blob in one language by one extractor; its units and imports
+source    what facts say of one blob in one language by one extractor; its units and imports, and the
+          first line that the parser can't make out (of few: those are *broken*)
 file      one path with one blob and what was made of it under one profile (a source, or a skip)
 listing   which file rows a tree holds, as a bitmap; a commit's listing is its parent's with the
           bits of the changed files turned
@@ -67,6 +68,13 @@ SCHEMA = (
 def m001_initial(db: Database) -> None:
     for statement in SCHEMA:
         db.execute(statement)
+
+
+@migrations()
+def m002_broken_lines(db: Database) -> None:
+    db.execute(
+        "CREATE TABLE broken (source INTEGER PRIMARY KEY, line INTEGER NOT NULL, checksum INTEGER NOT NULL)"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +228,17 @@ class StructureStore:
                  FROM import i JOIN file f ON f.source = i.source WHERE f.id = ? ORDER BY ordinal"""
         return [Import(*self._checked(found, "import")[2:]) for found in self._db.rows(sql, (row,))]
 
+    def broken(self, listing: Bitmap, but: Sequence[str] = ()) -> list[tuple[FileVersion, int]]:
+        """The tree's files that the parser can't make out wholly, by path, each with the first such line.
+
+        Those of the languages `but` are left out.
+        """
+        sql = f"""SELECT {_BROKEN}, {_FILE_OF_UNIT} FROM broken JOIN file f ON f.source = broken.source
+                  WHERE f.language NOT IN ({",".join("?" * len(but))})"""
+        found = [row for row in self._db.rows(sql, tuple(but)) if row["id"] in listing]
+        files = [(self._file(row[3:]), self._checked(row[:3], "broken")[1]) for row in found]
+        return sorted(files, key=lambda each: each[0].path)
+
     def named(self, listing: Bitmap, name: str) -> list[StoredUnit]:
         """The tree's units called `name` (last component only), in any case, by address."""
         return self._joined(listing, _NAMED, name)
@@ -258,12 +277,12 @@ class StructureStore:
                 yield FileRow(row["id"]), TextId(row["text_id"])
 
     def counts(self, rows: Iterable[int]) -> dict[str, int]:
-        """What these files hold: `language:L` and `skip:R` count files, `units:L2` units by level,
-        `lines` and `imports` themselves."""
+        """What these files hold: `language:L`, `skip:R` and `broken:L` count files, `units:L2` units by
+        level, `lines` and `imports` themselves."""
         total: dict[str, int] = {}
         for batch in batches(rows, 500):
             marks = ",".join("?" * len(batch))
-            for sql in (_COUNT_FILES, _COUNT_LINES, _COUNT_UNITS, _COUNT_IMPORTS):
+            for sql in (_COUNT_FILES, _COUNT_LINES, _COUNT_UNITS, _COUNT_IMPORTS, _COUNT_BROKEN):
                 for key, count in self._db.rows(sql.format(marks=marks), tuple(batch)):
                     total[key] = total.get(key, 0) + count
         return total
@@ -282,8 +301,9 @@ class StructureStore:
             dead = [r[0] for r in db.execute("SELECT id FROM file") if r[0] not in live]
             db.executemany("DELETE FROM file WHERE id = ?", [(i,) for i in dead])
             sources = [r[0] for r in db.execute(_DEAD_SOURCES)]
-            for table, column in (("unit", "source"), ("import", "source"), ("source", "id")):
-                db.executemany(f"DELETE FROM {table} WHERE {column} = ?", [(i,) for i in sources])
+            for table in ("unit", "import", "broken"):
+                db.executemany(f"DELETE FROM {table} WHERE source = ?", [(i,) for i in sources])
+            db.executemany("DELETE FROM source WHERE id = ?", [(i,) for i in sources])
         return {"listings": len(dead_listings), "files": len(dead), "sources": len(sources)}
 
     def keys(self) -> set[tuple[BlobId, str]]:
@@ -335,6 +355,9 @@ _COUNT_UNITS = """SELECT 'units:L' || level, count(*) FROM file f JOIN unit ON u
     WHERE f.id IN ({marks}) GROUP BY level"""
 _COUNT_IMPORTS = """SELECT 'imports', count(*) FROM file f JOIN import i ON i.source = f.source
     WHERE f.id IN ({marks}) HAVING count(*)"""
+_COUNT_BROKEN = """SELECT 'broken:' || f.language AS key, count(*) FROM file f
+    JOIN broken ON broken.source = f.source WHERE f.id IN ({marks}) GROUP BY key"""
+_BROKEN = "broken.source, broken.line, broken.checksum"
 _FIND_SOURCE = "SELECT id FROM source WHERE blob = ? AND language = ? AND extractor = ?"
 _NAMED = "unit.name = ? COLLATE NOCASE"
 _DEAD_SOURCES = "SELECT id FROM source WHERE id NOT IN (SELECT source FROM file WHERE source IS NOT NULL)"
@@ -357,6 +380,8 @@ def _insert_source(db: sqlite3.Connection, blob: str, language: str, extractor: 
             for ordinal, (unit, text_id) in enumerate(zip(facts.units, facts.text_ids, strict=True))
         ],
     )  # fmt: skip
+    if facts.broken_line:
+        _insert(db, "broken", [(source, facts.broken_line)])
     imports = enumerate(facts.imports)
     _insert(db, "import", [(source, n, i.module, i.start_line, i.end_line) for n, i in imports])
 

@@ -133,7 +133,8 @@ class Facts:
     `units[0]` is the file itself (level 0); the others follow in document order, an enclosing unit
     before those inside it. `terms[i]` counts the *own text* of `units[i]` (its text without that of
     nested units), `file_terms` the whole text. `text_ids[i]` names the text that is embedded for
-    `units[i]`, `None` when its own text holds nothing to embed.
+    `units[i]`, `None` when its own text holds nothing to embed. `broken_line` is the first line that the
+    parser can't make out, 0 where there is none: units may be missing from there on.
     """
 
     units: tuple[Unit, ...]
@@ -142,6 +143,7 @@ class Facts:
     file_terms: UnitTerms
     text_ids: tuple[TextId | None, ...]
     lines: int
+    broken_line: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,9 +60,19 @@ def warnings(answer: JsonObject) -> Iterator[str]:
             yield f"WITHOUT the {name} view: {_reason(view)}"
         elif view["assurance"] == "partial" or view["state"] != "ready":
             yield f"PARTIAL: the {name} view {_coverage(view)}{_because(view)}"
+    if broken := answer.get("broken"):
+        yield from broken_text(broken)
     edited = sorted({_path(hit) for hit in answer["hits"] if hit.get("edited")})
     if edited:
         yield f"EDITED in the work tree since: {', '.join(edited)}"
+
+
+def broken_text(broken: JsonObject) -> Iterator[str]:
+    """That units may be missing, and where; nothing when no file is broken."""
+    count, named = broken["count"], [f"{_path(file)}:{file['line']}" for file in broken["files"]]
+    if count:
+        what = f"{counted(count, 'files')} can't be parsed wholly, so units may be missing"
+        yield f"BROKEN: {what}: {', '.join(named)}{', …' if count > len(named) else ''}"
 
 
 def lag_text(lag: JsonObject | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nibd.daemon.commands._answers import lag_text, short
+from nibd.daemon.commands._answers import broken_text, lag_text, short
 from nibd.daemon.commands._output import LINE, Style, counted, visible_line, wrapped
 from nibd.daemon.commands._tables import table
 from nibd.ipc.messages import JsonObject
@@ -34,6 +34,8 @@ def render(status: JsonObject, style: Style, width: int | None) -> str:
         lines += wrapped(text, width) or [""]
     if status["error"]:
         lines += [style("red", line) for line in wrapped(f"error: {visible_line(status['error'])}", width)]
+    for text in broken_text(status["broken"]):
+        lines += [style("loud", line) for line in wrapped(f"! {text}", width)]
     for note in status["notes"]:
         lines += [style("yellow", line) for line in wrapped(f"note: {visible_line(note)}", width)]
     return "\n".join(lines)
@@ -83,6 +85,8 @@ def _holds(counts: JsonObject) -> str:
         group, _, member = name.partition(":")
         if group == "language":
             sums["languages"] = sums.get("languages", 0) + 1
+        elif group == "broken":
+            sums["broken files"] = sums.get("broken files", 0) + count
         elif not (member and group == "skip") and name != "verified":  # these have lines of their own
             sums[group] = sums.get(group, 0) + count
     return ", ".join(counted(count, what.replace("_", " ")) for what, count in sums.items() if count)

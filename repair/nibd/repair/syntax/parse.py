@@ -72,6 +72,21 @@ def parse(spec: Spec, content: bytes) -> Tree | Skip:
     return second if _error_bytes(second, content) * FALLBACK_GAIN <= errors else tree
 
 
+def broken_line(tree: Tree) -> int:
+    """The first line with something that the grammar has no place for, or lacks; 0 where there is none.
+
+    What is wrong within a string alone hides no unit (an `&` in an attribute of JSX).
+    """
+    pending = [tree.root_node]
+    while pending:
+        node = pending.pop()
+        if node.is_error or node.is_missing:
+            return node.start_point[0] + 1
+        if node.has_error and "string" not in node.type:
+            pending.extend(child for child in reversed(node.children) if child.has_error)
+    return 0
+
+
 def _parse(spec: Spec, content: bytes) -> Tree | Skip:
     parser = Parser(_language(spec.grammar))
     reports = 0

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
-from nibd.repair.syntax.parse import Captures, matches, parse
+from nibd.repair.syntax.parse import Captures, broken_line, matches, parse
 from nibd.repair.syntax.spec import Enclosing, Match, ModulesRule, Spec
 from nibd.repair.text import line_count
 from nibd.stores.types import Import, Level, Skip, Unit
@@ -37,10 +37,14 @@ _Above = dict[int, tuple[int, bool]]
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """The units of one file, the file itself first, and its imports in order."""
+    """The units of one file, the file itself first, and its imports in order.
+
+    `broken_line` is the first line that the parser can't make out, 0 where there is none.
+    """
 
     units: tuple[Unit, ...]
     imports: tuple[Import, ...]
+    broken_line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,9 @@ def read_syntax(content: bytes, spec: Spec) -> Syntax | Skip:
             for each in sorted_matches.candidates
         ]
     units = _Builder(content, lines, spec, sorted_matches).build()
-    return units if isinstance(units, Skip) else Syntax(tuple(units), tuple(sorted_matches.imports))
+    if isinstance(units, Skip):
+        return units
+    return Syntax(tuple(units), tuple(sorted_matches.imports), broken_line(tree))
 
 
 def _before_blanks(start: int, content: bytes, parsed: bytes) -> int:
