@@ -42,6 +42,7 @@ class World:
         self.home = home
         self.repo = Repo(folder / "repo")
         texts = {"shapes.py": SHAPES, "uses.py": USES, "pkg/alone.py": LONELY, "notes.md": "# Notes\n"}
+        texts["pkg/open.py"] = "def mystery():\n    pass\n"
         for path, text in texts.items():
             self.repo.write(path, text)
         for key in ("user.name", "user.email"):
@@ -188,6 +189,13 @@ class TestReasons:
             " not known"
         )
 
+    def test_sites_of_the_name_that_lead_nowhere_are_counted(self, world: World) -> None:
+        left = "; 1 place with this name could not be resolved (nibd grep -w mystery)"
+        mystery = "function mystery (pkg/open.py:1:5)"
+        assert world.reason("references", name="mystery") == f"nothing refers to {mystery}{left}"
+        assert world.reason("callers", name="mystery") == f"nothing calls {mystery}{left}"
+        assert f"nothing refers to {mystery}{left}" in world.run("refs", "mystery", status=1)
+
     def test_what_nobody_uses_is_named(self, world: World) -> None:
         here = "(pkg/alone.py:8:7)"
         assert world.reason("references", name="Alone") == f"nothing refers to class Alone {here}"
@@ -277,4 +285,3 @@ def _absent(home: Home, repo: Repo) -> Any:
 
     wait_until(is_absent, 60, "the daemon to miss gopls")
     return found[1]
-

@@ -70,11 +70,11 @@ def nothing_about(operation: str, family: str, view: FamilyView, targets: Sequen
     what = _symbol(located)
     match operation:
         case "references":
-            return f"nothing refers to {what}"
+            return f"nothing refers to {what}{_open(view, targets, tuple(RelationKind))}"
         case "callers":
             others = navigation.references(view, targets, include_declaration=False, page=_NO_SITES).total
             otherwise = f", to which {_verb(others, 'sites', 'refer')} otherwise" if others else ""
-            return f"nothing calls {what}{otherwise}"
+            return f"nothing calls {what}{otherwise}{_open(view, targets, _CALLS)}"
         case _:
             return _no_implementation(family, view, targets, what)
 
@@ -118,6 +118,15 @@ def _no_implementation(family: str, view: FamilyView, targets: Sequence[Target],
     if all(target.is_external for target in targets):
         return f"nothing in the repository says that it inherits from {what}"
     return f"{what} is nothing that could be inherited from or overridden{more}"
+
+
+def _open(view: FamilyView, targets: Sequence[Target], kinds: Sequence[RelationKind]) -> str:
+    """How many sites of the name may belong here after all, since it is not known where they lead."""
+    count = navigation.leading_nowhere(view, targets, kinds)
+    names = list(dict.fromkeys(target.name for target in targets if target.name))
+    if not count:
+        return ""
+    return f"; {_counted(count, 'places')} with this name could not be resolved (nibd grep -w {names[0]})"
 
 
 def _symbol(located: Answer) -> str:

@@ -305,6 +305,21 @@ def _unknown(view: FamilyView, targets: Collection[Target]) -> int:
     )
 
 
+def leading_nowhere(
+    view: FamilyView, targets: Iterable[Target], kinds: Collection[RelationKind] = tuple(RelationKind)
+) -> int:
+    """How many sites that are called like one of `targets` lead nowhere: nothing was found, or is known."""
+    names = {target.name for target in targets if target.name}
+    return sum(
+        not relation.targets
+        for record in view.naming(names)
+        for relation in record.file().relations
+        if relation.site.name in names
+        and relation.site.kind in kinds
+        and relation.site.kind is not RelationKind.DEFINITION
+    )
+
+
 def _is_in(relation: Relation, path: RepoPath) -> bool:
     return any(target.path == path and not target.is_external for target in relation.targets or ())
 
