@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     params["timeout_s"] = NEVER_S if arguments.timeout is None else arguments.timeout
     with _daemon.connect() as client:
         result = until_published(client, params)
-    emit(arguments, result, outcome_text(result, [view] if view else DEFAULT_VIEWS))
+    emit(arguments, result, outcome_text(result, [view] if view else DEFAULT_VIEWS, arguments.assurance))
     return Exit.OK if result["published"] else Exit.NO
 
 
@@ -65,10 +65,18 @@ def is_unborn(result: JsonObject) -> bool:
     return status["head"]["commit"] is None and not status["error"]
 
 
-def outcome_text(result: JsonObject, views: Sequence[str] = DEFAULT_VIEWS) -> str:
-    """Whether HEAD is published, and what is known of why `views` are not: each reason once, a line each."""
+def outcome_text(
+    result: JsonObject, views: Sequence[str] = DEFAULT_VIEWS, assurance: str | None = None
+) -> str:
+    """Whether HEAD is published, and what is known of why `views` are not: each reason once, a line each.
+
+    `assurance` is what was asked for of relations.
+    """
     status = result["status"]
     relations = status["relations"] if RELATIONS in views else {}
+    if RELATIONS in views and not result["published"] and _is_shown(status):
+        what = f"published {short(status['head']['commit'])}, but relations are not {assurance or 'there'}"
+        return "\n  ".join([what, *(_lacking(family, found) for family, found in relations.items())])
     if result["published"]:
         what = f"published {short(status['snapshot']['commit'])}"
         return "\n  ".join([what, *(_family(family, found) for family, found in relations.items())])
@@ -83,6 +91,21 @@ def outcome_text(result: JsonObject, views: Sequence[str] = DEFAULT_VIEWS) -> st
         if not any(reason in earlier or earlier in reason for earlier in said):
             said.append(reason)
     return "\n  ".join([f"{what}: {_line(said[0])}" if said else what, *map(_line, said[1:])])
+
+
+def _is_shown(status: JsonObject) -> bool:
+    """Whether HEAD is published with its lexical and structural views."""
+    snapshot, head = status["snapshot"], status["head"]["commit"]
+    ready = all(status["views"][name]["state"] == "ready" for name in DEFAULT_VIEWS)
+    return not status["error"] and snapshot is not None and snapshot["commit"] == head and ready
+
+
+def _lacking(family: str, found: JsonObject) -> str:
+    """As `_family`, with how far verification is."""
+    counts = found["counts"]
+    files, verified = counts.get("files", 0), counts.get("verified", 0)
+    is_left = found["state"] == "ready" and verified < files
+    return _family(family, found) + (f" ({verified} of {files} files verified)" if is_left else "")
 
 
 def _family(family: str, found: JsonObject) -> str:
