@@ -1,0 +1,210 @@
+"""Ranked search: a query that is planned, and a snapshot's views in; one page of hits out.
+
+Each plan is a way to find the first hits of a *rung* (`paging`):
+
+lexical     the ranking by terms (`ranking`)
+dense       units by how near their vectors are to the query's (`dense`); exact, so it has one rung
+hybrid      both, fused
+structural  the ranking by terms, fused with itself as far as the seeds and what these are related to
+            (`expansion`)
+
+A `Selection` narrows what is found, never what is counted. Nothing here embeds, loads a model, or looks at
+anything but the views: equal questions to equal snapshots have equal answers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from nibd.query import dense, fusion, paging
+from nibd.query.expansion import Expansion, Related, expand
+from nibd.query.filters import Selection
+from nibd.query.hits import Hit
+from nibd.query.planning import Plan, Planned
+from nibd.query.ranking.candidates import Tree
+from nibd.query.ranking.rank import Explanation, Ranking, rank
+from nibd.stores.bitmap import Bitmap
+from nibd.stores.dense import DenseStore
+from nibd.stores.structure import StoredUnit, StructureStore
+from nibd.stores.types import Level
+
+FEW_FILES = 500
+"""The vectors of a selection of so many files are looked for among its own; else among all, and left out."""
+
+
+class Views(Protocol):
+    """What a snapshot has. Only what a plan needs is asked for."""
+
+    @property
+    def structure(self) -> StructureStore: ...
+    @property
+    def listing(self) -> Bitmap: ...
+    @property
+    def tree(self) -> Tree: ...
+    @property
+    def dense(self) -> tuple[DenseStore, Bitmap] | None:
+        """`None` of a tree without a text."""
+        ...
+
+    @property
+    def related(self) -> Related: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`vector` is the query's, for plans that need one: an array of float32."""
+
+    query: str
+    planned: Planned
+    level: Level | None
+    k: int
+    offset: int = 0
+    within: Selection | None = None
+    vector: Any = None
+
+
+@dataclass(slots=True)
+class Trace:
+    """What was done: milliseconds and candidates by stage, over all rungs, and how many of these there were.
+
+    `ranking` is the explanation of the first ranking by terms, `expansion` that of the relations followed.
+    """
+
+    milliseconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    candidates: dict[str, int] = field(default_factory=dict)
+    rungs: int = 0
+    ranking: Explanation | None = None
+    expansion: Expansion | None = None
+    evidence: dict[object, Mapping[str, float]] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        started = time.perf_counter()
+        yield
+        self.milliseconds[name] += (time.perf_counter() - started) * 1000
+
+    def ranked(self, ranking: Ranking) -> None:
+        told = ranking.explanation
+        for stage, took in told.milliseconds.items():
+            self.milliseconds[stage] += took
+        self.candidates["lexical"] = told.counts["candidates"]
+        self.ranking = self.ranking or told
+        for hit, evidence in zip(ranking.hits, told.hits, strict=True):
+            self.evidence.setdefault(hit.address_key, evidence)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A page of hits, and how it came about; `evidence` has an entry for each hit, `None` for one that the
+    ranking by terms does not have."""
+
+    hits: Sequence[Hit]
+    trace: Trace
+    evidence: Sequence[Mapping[str, float] | None]
+
+
+def search(views: Views, question: Question) -> Found:
+    """Raises `StoreError`, or its kinds for what is damaged."""
+    trace = Trace()
+    find = _FINDERS[question.planned.plan]
+
+    def rung(widening: int, most: int) -> paging.Rung[Hit]:
+        trace.rungs += 1
+        return find(views, question, trace, widening, most)
+
+    hits = paging.page(rung, question.offset, question.k)
+    return Found(hits, trace, [trace.evidence.get(hit.address_key) for hit in hits])
+
+
+def _lexical(views: Views, question: Question, trace: Trace, widening: int, most: int) -> paging.Rung[Hit]:
+    ranking = _ranked(views, question, trace, widening, most)
+    return paging.Rung(ranking.hits, ranking.ended)
+
+
+def _dense(views: Views, question: Question, trace: Trace, widening: int, most: int) -> paging.Rung[Hit]:
+    return paging.Rung(_nearest(views, question, trace, most), ended=True)
+
+
+def _hybrid(views: Views, question: Question, trace: Trace, widening: int, most: int) -> paging.Rung[Hit]:
+    depth = question.planned.widths.fused * widening
+    ranking = _ranked(views, question, trace, widening, depth)
+    nearest = _nearest(views, question, trace, depth)
+    with trace.stage("fusion"):
+        hits = fusion.fuse([ranking.hits, nearest], most)
+    ended = ranking.ended and max(len(ranking.hits), len(nearest)) < depth
+    return paging.Rung(hits, ended)
+
+
+def _structural(views: Views, question: Question, trace: Trace, widening: int, most: int) -> paging.Rung[Hit]:
+    widths = question.planned.widths
+    depth = widths.fused * widening
+    ranking = _ranked(views, question, trace, widening, depth)
+    seeds = ranking.hits[: widths.seeds]
+    with trace.stage("relations"):
+        expansion = expand(views.related, seeds, question.level, question.within, widths)
+    trace.expansion = trace.expansion or expansion
+    trace.candidates["relations"] = expansion.looked_at
+    with trace.stage("fusion"):
+        hits = fusion.fuse([ranking.hits, [*seeds, *expansion.hits]], most)
+    return paging.Rung(hits, ranking.ended and len(ranking.hits) < depth)
+
+
+_FINDERS = {
+    Plan.LEXICAL: _lexical,
+    Plan.DENSE: _dense,
+    Plan.HYBRID: _hybrid,
+    Plan.STRUCTURAL: _structural,
+}
+
+
+def _ranked(views: Views, question: Question, trace: Trace, widening: int, most: int) -> Ranking:
+    wider = widening * question.planned.widths.widening
+    ranking = rank(views.tree, question.query, question.level, most, within=question.within, widening=wider)
+    trace.ranked(ranking)
+    return ranking
+
+
+def _nearest(views: Views, question: Question, trace: Trace, most: int) -> list[Hit]:
+    held = views.dense
+    if held is None:
+        return []
+    store, rows = held
+    structure, within = views.structure, question.within
+    listing = within.rows if within else views.listing
+
+    def units(wanted: Sequence[int]) -> Mapping[int, Sequence[Hit]]:
+        found = {
+            row: [unit_hit(unit, 0.0) for unit in structure.with_text(listing, text)]
+            for row, text in store.texts(wanted).items()
+        }
+        return found if within is None else {row: _of_kinds(hits, within) for row, hits in found.items()}
+
+    with trace.stage("dense"):
+        if within is not None and len(within.paths) <= FEW_FILES:
+            texts = {text for _, text in structure.text_ids(within.rows)}
+            rows = Bitmap.of(row for row in store.rows(texts).values() if row in rows)
+        trace.candidates["dense"] = len(rows)
+        return dense.search(store, rows, question.vector, most, units=units, level=question.level)
+
+
+def _of_kinds(hits: Sequence[Hit], within: Selection) -> Sequence[Hit]:
+    return [hit for hit in hits if within.has_kind(hit.kind)]
+
+
+def unit_hit(unit: StoredUnit, score: float) -> Hit:
+    return Hit(
+        path=unit.file.path,
+        start_line=unit.start_line,
+        end_line=unit.end_line,
+        kind=unit.kind,
+        name=unit.qualified,
+        level=unit.level,
+        language=unit.file.language,
+        blob=unit.file.blob,
+        score=score,
+    )
