@@ -205,8 +205,7 @@ class Indexer:
             report=report,
             workers=settings.index.workers or len(os.sched_getaffinity(0)),
             rules=self._rules.setdefault(job.folder, RulesCache()),
-            relations_absent=job.relations_absent
-            or (None if settings.relations.enabled else RELATIONS_OFF),
+            relations_absent=job.relations_absent or (None if settings.relations.enabled else RELATIONS_OFF),
             notes=notes,
         )
 
@@ -282,7 +281,7 @@ def reporter(request: ChildRequest, *, stops: bool = True) -> Reporter:
         if stops and request.cancelled.is_set():
             raise Interrupted
         now = time.monotonic()
-        if now - last >= REPORT_S or progress.done == progress.total:
+        if now - last >= REPORT_S or 0 < progress.total == progress.done:
             last = now
             request.notify(
                 "progress", {"stage": progress.stage, "done": progress.done, "total": progress.total}

@@ -189,7 +189,7 @@ class Relating:
     def fresh(self, family: str, side: Side, report: Reporter) -> Iterator[Resolver]:
         """Of a new server beside the family's, at the same tree and settled; it ends with the context."""
         self.workspace.move(side.tree, report)
-        with self.workspace.second(family, lambda: self._questions(family, side.listing), report) as server:
+        with self.workspace.second(family, lambda: self._questions(family, side.listing)) as server:
             yield self._resolver_of(server, side)
 
     def repaired_as(

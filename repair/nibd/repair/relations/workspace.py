@@ -12,7 +12,6 @@ for.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -37,9 +36,6 @@ SECOND = "-second"
 """Behind a family, the cache of a server beside its own."""
 SETTLE_S = 300.0
 """A first start on a large repository takes minutes with some servers."""
-SETTLE_STEP_S = 5.0
-"""So long at most nothing stops a start that nobody waits for."""
-
 
 Questions = Callable[[], tuple[list[RepoPath], list[Request]]]
 """Gives the family's files at the tree, and some sites to probe; asked only when a server is started."""
@@ -86,6 +82,8 @@ class Workspace:
         self._untold: set[str] = set()
         """Families whose server was not told of a move that was made: something failed in between."""
         self._installed: dict[str, Installed] = {}
+        self._report: Reporter = lambda _: None
+        """Of the work that is being done: what takes long asks it whether to go on."""
         self.starts = 0
 
     def know(self, found: Dependencies) -> None:
@@ -108,7 +106,11 @@ class Workspace:
         return found
 
     def move(self, tree: TreeId, report: Reporter) -> None:
-        """Have the private tree hold `tree` with what is installed beside it, and tell every server."""
+        """Have the private tree hold `tree` with what is installed beside it, and tell every server.
+
+        Raises what `report` raises; so does what is done at this tree until the next move.
+        """
+        self._report = report
         self._end_untold()
         wanted = self._found.placements if self._found else {}
         if not self.tree.holds(tree) or self._placed != wanted:
@@ -140,7 +142,7 @@ class Workspace:
             self.end(family)
 
     def server(self, family: str, tree: TreeId, questions: Questions) -> LanguageServer:
-        """The family's server, holding `tree` and settled. Raises ServerMissing, ServerFailed."""
+        """The family's server, at `tree` and settled. Raises ServerMissing, ServerFailed, Interrupted."""
         if not self.tree.holds(tree):
             raise ServerFailed(f"the private tree holds {self.tree.tree or 'an unknown tree'}, not {tree}")
         self._end_untold()
@@ -149,9 +151,9 @@ class Workspace:
             self.end(family)
             paths, probes = questions()
             running = self._running[family] = self._started(family, paths, self._cache / family)
-            settled = running.server.settle(SETTLE_S, probes)
+            settled = running.server.settle(SETTLE_S, probes, self._interrupt)
         elif not running.settled:
-            settled = running.server.settle(SETTLE_S)
+            settled = running.server.settle(SETTLE_S, interrupt=self._interrupt)
         else:
             self._open(family, tree)
             return running.server
@@ -163,22 +165,20 @@ class Workspace:
         return running.server
 
     @contextmanager
-    def second(self, family: str, questions: Questions, report: Reporter) -> Iterator[LanguageServer]:
+    def second(self, family: str, questions: Questions) -> Iterator[LanguageServer]:
         """A new server beside the family's, on the tree that is held now, settled; it ends with the context.
 
         It keeps to the same cache, unless such servers empty theirs when they start.
-        Raises ServerMissing, ServerFailed, and what `report` raises: it is called while the server settles.
+        Raises ServerMissing, ServerFailed, Interrupted.
         """
         driver, (paths, probes) = driver_of_family(family), questions()
         is_shared = driver.prepare is None
         cache = self._cache / (family if is_shared else f"{family}{SECOND}")
         server = self._started(family, paths, cache).server
-        deadline = time.monotonic() + SETTLE_S
         try:
-            while isinstance(settled := server.settle(SETTLE_STEP_S, probes), Unknown):
-                if not server.is_alive or time.monotonic() >= deadline:
-                    raise ServerFailed(f"{driver.server}: {settled.reason}")
-                report(Progress("settle", 0, 1))
+            settled = server.settle(SETTLE_S, probes, self._interrupt)
+            if isinstance(settled, Unknown):
+                raise ServerFailed(f"{driver.server}: {settled.reason}")
             yield server
         finally:
             server.close()
@@ -263,12 +263,20 @@ class Workspace:
         return {family: running.server.pid for family, running in self._running.items()}
 
     def _started(self, family: str, paths: Iterable[RepoPath], cache: Path) -> _Running:
-        driver, options = driver_of_family(family), replace(self._told(), cache=cache)
+        driver = driver_of_family(family)
+        options = replace(self._told(), cache=cache, interrupt=self._interrupt)
         server = start_server(driver, self.installed(family), self.tree.root, options)
         self.starts += 1
-        server.open_all(paths)
+        try:
+            server.open_all(paths, self._interrupt)
+        except BaseException:
+            server.kill()
+            raise
         found = self.dependencies(family)
         return _Running(server, (self.installed(family).identity, found.identity), found.watched)
+
+    def _interrupt(self) -> None:
+        self._report(Progress("settle", 0, 0))
 
     def _told(self) -> Options:
         """The options, with what is installed."""

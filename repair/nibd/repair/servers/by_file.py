@@ -32,7 +32,7 @@ from typing import Self
 from nibd.repair.servers.driver import Driver, Installed, Launch, Options
 from nibd.repair.servers.errors import ServerFailed, Unknown
 from nibd.repair.servers.room import available_bytes
-from nibd.repair.servers.server import LanguageServer, Locations, Request, Settled
+from nibd.repair.servers.server import Interrupt, LanguageServer, Locations, Request, Settled
 from nibd.repair.servers.transport import PATIENCE_S, WINDOW
 from nibd.stores.types import RepoPath
 
@@ -76,7 +76,7 @@ class ByFileServer(LanguageServer):
     def requests(self) -> Mapping[str, int]:
         return self._sent + Counter(super().requests)
 
-    def open_all(self, paths: Iterable[RepoPath]) -> int:
+    def open_all(self, paths: Iterable[RepoPath], interrupt: Interrupt = lambda: None) -> int:
         """Nothing is open but what is being asked about."""
         return 0
 
@@ -93,7 +93,9 @@ class ByFileServer(LanguageServer):
         self._launch_of = self._prepare()
         self._say_limits()
 
-    def settle(self, timeout_s: float, probes: Sequence[Request] = ()) -> Settled | Unknown:
+    def settle(
+        self, timeout_s: float, probes: Sequence[Request] = (), interrupt: Interrupt = lambda: None
+    ) -> Settled | Unknown:
         """There is nothing to wait for, as each process parses its file before it answers."""
         if self._connection.dead is not None:
             return self._connection.dead

@@ -75,7 +75,8 @@ class Options:
     `python` an interpreter or its environment's folder (read, never run), `search_paths` folders of the
     private tree that come before those that the environment leads to, `go_modules` a module cache,
     `cargo_home` (registry, sources, the user's own configuration), `compile_commands` the folder of a
-    compile_commands.json whose paths lead into the private tree.
+    compile_commands.json whose paths lead into the private tree. `interrupt` is called now and then while a
+    launch takes long, by the thread that wants it; what it raises ends that.
     """
 
     cache: Path
@@ -85,6 +86,7 @@ class Options:
     cargo_home: Path | None = None
     compile_commands: Path | None = None
     trusted: bool = False
+    interrupt: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,16 +15,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from nibd.repair.servers.command import run
 from nibd.repair.servers.go_mod_text import Statement, asked_version, copy, is_newer, newest, statements
 
 TIMEOUT_S = 60.0
+"""For all that is tried out. Go takes milliseconds where all is well, some seconds for very many modules."""
 MAX_TRIED = 24
-"""So many workspaces are tried out; of more, what is absent is left out untried."""
+"""So many workspaces are tried out, in that time; of more, what is absent is left out untried."""
 NAMED = 5
 """So many modules are named in a limit."""
 _PASSED_OVER = frozenset({"vendor", "node_modules", "testdata"})
@@ -72,6 +74,8 @@ class GoModules:
     root: Path
     folder: Path
     env: Mapping[str, str]
+    interrupt: Callable[[], None] = lambda: None
+    """Called while go runs; what it raises ends that."""
 
     def find(self, paths: Iterable[Path]) -> Modules:
         """What can be loaded of the tree's `module_files`, and what that lacks."""
@@ -80,8 +84,10 @@ class GoModules:
         copies = {path: copy(found, self.version, ()) for path, found in newer.items()}
         limits = [_too_new(newer.values(), self.version)] if newer else []
         left_out: dict[str, None] = {}
+        deadline = time.monotonic() + TIMEOUT_S
         for number, workspace in enumerate(_workspaces(self.root, files)):
-            loaded = self._loaded(workspace, files, copies, number < MAX_TRIED)
+            is_tried = number < MAX_TRIED and time.monotonic() < deadline
+            loaded = self._loaded(workspace, files, copies, deadline if is_tried else None)
             copies |= loaded.copies
             left_out |= dict.fromkeys(loaded.left_out)
             limits += [loaded.trouble] if loaded.trouble else []
@@ -90,8 +96,10 @@ class GoModules:
             limits.append(f"modules that are not on this machine: {names} (go mod download)")
         return Modules(self._overlay(copies) if copies else None, tuple(limits))
 
-    def _loaded(self, workspace: _Workspace, files: _Files, copies: _Copies, is_tried: bool) -> _Loaded:
-        """`copies` are those of files that ask for a newer Go."""
+    def _loaded(
+        self, workspace: _Workspace, files: _Files, copies: _Copies, deadline: float | None
+    ) -> _Loaded:
+        """`copies` are those of files that ask for a newer Go. Nothing is tried out without a deadline."""
         own = {path: files[path] for path in workspace.files}
         main = {each.module for found in own.values() for each in found if each.verb == "module"}
         requires = [each for found in own.values() for each in found if each.verb == "require"]
@@ -101,10 +109,10 @@ class GoModules:
         lean = [module for module in every if module in {*absent, *main}]
         attempts = [[], *([lean] if lean else []), every]
         trouble = ""
-        for dropped in attempts[:1] if workspace.is_vendored else attempts if is_tried else [lean]:
+        for dropped in attempts[:1] if workspace.is_vendored else attempts if deadline else [lean]:
             made = {path: copy(found, self.version, dropped) for path, found in own.items()}
             made = made if dropped else {}
-            trouble = self._trouble(workspace, copies | made) if is_tried else ""
+            trouble = self._trouble(workspace, copies | made, deadline) if deadline else ""
             if not trouble:
                 return _Loaded(made, [module for module in dict.fromkeys(dropped) if module not in main])
         place = workspace.folder.relative_to(self.root).as_posix()
@@ -138,29 +146,21 @@ class GoModules:
         asked = asked_version(tuple(statements(_text(folder / f"{_escaped(version)}.mod"))))
         return not is_newer(asked, self.version)
 
-    def _trouble(self, workspace: _Workspace, copies: _Copies) -> str:
+    def _trouble(self, workspace: _Workspace, copies: _Copies, deadline: float) -> str:
         """Why go can't load the workspace with these copies; empty when it can."""
         env = dict(self.env)
         if copies:
             env["GOFLAGS"] = f"{env.get('GOFLAGS', '')} {overlay_flag(self._overlay(copies))}".strip()
         # Not `list -m all`: it asks for the versions' dates, which a cache that was filled by building lacks
         command = ["list", "-m"] if workspace.is_vendored else ["mod", "graph"]
-        try:
-            done = subprocess.run(
-                [self.go, *command],
-                cwd=workspace.folder,
-                env=env,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=TIMEOUT_S,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
+        argv = (str(self.go), *command)
+        ended = run(argv, env, workspace.folder, deadline - time.monotonic(), self.interrupt)
+        if ended is None:
             return f"go {' '.join(command)} took more than {TIMEOUT_S:g} s"
-        if done.returncode == 0:
+        if ended.status == 0:
             return ""
-        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        return " ".join(line.strip() for line in lines[:3])[:300] or f"go ended with {done.returncode}"
+        lines = ended.stderr.splitlines()
+        return " ".join(line.strip() for line in lines[:3])[:300] or f"go ended with {ended.status}"
 
     def _overlay(self, copies: _Copies) -> Path:
         """The file that tells go of the copies; equal copies have the same."""

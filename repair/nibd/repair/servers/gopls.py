@@ -65,7 +65,7 @@ def launch(installed: Installed, root: Path, options: Options) -> Launch:
         "CGO_ENABLED": "1" if options.trusted else "0",
     }
     go, version = installed.tools["go"], _number(installed.tool_versions.get("go", ""))
-    modules = GoModules(go, version, root, options.cache / "go-mod", env).find(files)
+    modules = GoModules(go, version, root, options.cache / "go-mod", env, options.interrupt).find(files)
     if modules.overlay is not None:
         env["GOFLAGS"] += f" {overlay_flag(modules.overlay)}"
     settings = {"symbolScope": "workspace", "vulncheck": "Off", "verboseOutput": False} | _NO_DIAGNOSTICS

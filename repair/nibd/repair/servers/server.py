@@ -39,6 +39,7 @@ RESTART_FLOOR_BYTES = 512 << 20
 PROBE_PAUSE_S = 0.05
 PROBES = 32
 _DRAIN_EVERY = 64
+_DRAIN_STEP_S = 1.0
 _RETRIES = 2
 _DEFINITION = "textDocument/definition"
 _READ = "textDocument/semanticTokens/full"
@@ -48,6 +49,8 @@ _CREATED, _CHANGED, _DELETED = 1, 2, 3
 Request = tuple[RepoPath, int, int]
 """A place: path, line from 0, character from 0 in units of the server's position encoding."""
 Locations = tuple[Location, ...] | Unknown
+Interrupt = Callable[[], None]
+"""Called now and then while something takes long; what it raises ends that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +106,22 @@ class LanguageServer:
 
         if driver.prepare is not None:
             driver.prepare(installed, options)
-        return cls.launched(driver, root, relaunch(), relaunch)
+        return cls.launched(driver, root, relaunch(), relaunch, options.interrupt)
 
     @classmethod
-    def launched(cls, driver: Driver, root: Path, launch: Launch, relaunch: Callable[[], Launch]) -> Self:
+    def launched(
+        cls,
+        driver: Driver,
+        root: Path,
+        launch: Launch,
+        relaunch: Callable[[], Launch],
+        interrupt: Interrupt = lambda: None,
+    ) -> Self:
         """Start and initialise what `launch` says, and nothing else. Raises ServerFailed."""
         process = ServerProcess.start(launch.argv, launch.env, root)
         server = cls(driver, root, process, launch, relaunch)
         try:
-            server._initialize(launch)
+            server._initialize(launch, interrupt)
         except BaseException:
             server.kill()
             raise
@@ -173,17 +183,26 @@ class LanguageServer:
         self.fresh_memory = self.memory_bytes()
         return self.fresh_memory
 
-    def open_all(self, paths: Iterable[RepoPath]) -> int:
-        """Open the driver's files among `paths` where it opens files; give how many are open."""
+    def open_all(self, paths: Iterable[RepoPath], interrupt: Interrupt = lambda: None) -> int:
+        """Open the driver's files among `paths` where it opens files; give how many are open.
+
+        One that `interrupt` ends has some of them open: the server is to be ended then.
+        """
         if self.driver.opens_files:
             needed = filter(self._groups.needs, filter(self.driver.owns, paths))
             for done, path in enumerate(needed, 1):
                 self.open(path)
+                interrupt()
                 if done % _DRAIN_EVERY == 0:  # else all texts would be held at once
-                    self._connection.drain(START_PATIENCE_S)
-            self._connection.drain(START_PATIENCE_S)
+                    self._drain(interrupt)
+            self._drain(interrupt)
             self._changed_at = time.monotonic()
         return len(self._versions)
+
+    def _drain(self, interrupt: Interrupt) -> None:
+        deadline = time.monotonic() + START_PATIENCE_S
+        while not self._connection.drain(_DRAIN_STEP_S) and self.is_alive and time.monotonic() < deadline:
+            interrupt()
 
     def changed(
         self, added: Iterable[RepoPath], modified: Iterable[RepoPath], deleted: Iterable[RepoPath]
@@ -222,17 +241,20 @@ class LanguageServer:
             )
         return self.driver.holds_at_once is Holds.ALL
 
-    def settle(self, timeout_s: float, probes: Sequence[Request] = ()) -> Settled | Unknown:
+    def settle(
+        self, timeout_s: float, probes: Sequence[Request] = (), interrupt: Interrupt = lambda: None
+    ) -> Settled | Unknown:
         """Wait until it has settled. `probes` are places of sites in several files; kept for later calls.
 
-        Unknown when it did not settle in time or died. The first time it notes the fresh memory.
+        Unknown when it did not settle in time or died. The first time it notes the fresh memory. `interrupt`
+        is called at least once a second; after what it raises, this is to be called again.
         """
         self._probes = tuple(probes[:PROBES]) or self._probes
         begun = time.monotonic()
         deadline = begun + timeout_s
         rounds, last = 0, None
         while True:
-            idle = self._await_idle(deadline)
+            idle = self._await_idle(deadline, interrupt)
             if isinstance(idle, Unknown):
                 return idle
             if self._holds_all and self._was_told:
@@ -240,7 +262,7 @@ class LanguageServer:
                 return Settled(time.monotonic() - begun, rounds)
             work_begun = self._client.work_begun
             left_s = max(0.1, deadline - time.monotonic())
-            answers = self._definitions(self._probes, WINDOW, left_s)
+            answers = self._definitions(self._probes, WINDOW, left_s, interrupt=interrupt)
             rounds += 1
             known = not any(map(_is_transient, answers))
             if known and answers == last and work_begun == self._client.work_begun and not self._client.work:
@@ -269,7 +291,12 @@ class LanguageServer:
         return self._definitions(list(requests), window, timeout_s, urgent)
 
     def _definitions(
-        self, asked: Sequence[Request], window: int, timeout_s: float, urgent: bool = False
+        self,
+        asked: Sequence[Request],
+        window: int,
+        timeout_s: float,
+        urgent: bool = False,
+        interrupt: Interrupt = lambda: None,
     ) -> list[Locations]:
         """Files that are read first come after the others, each by itself."""
         together: list[int] = []
@@ -278,12 +305,13 @@ class LanguageServer:
             is_read = self.driver.reads_first and path.endswith(self.driver.reads_first)
             (alone.setdefault(path, []) if is_read else together).append(n)
         places = [asked[n] for n in together]
-        answers = self._places(_DEFINITION, places, window, timeout_s, urgent=urgent)
+        answers = self._places(_DEFINITION, places, window, timeout_s, urgent=urgent, interrupt=interrupt)
         found = dict(zip(together, answers, strict=True))
         for path, indexes in alone.items():
-            self._connection.ask(_READ, {"textDocument": {"uri": self._uris.of(path)}}, timeout_s=timeout_s)
+            document = {"textDocument": {"uri": self._uris.of(path)}}
+            self._connection.ask(_READ, document, timeout_s, interrupt)
             places = [asked[n] for n in indexes]
-            answers = self._places(_DEFINITION, places, 1, timeout_s, urgent=urgent)
+            answers = self._places(_DEFINITION, places, 1, timeout_s, urgent=urgent, interrupt=interrupt)
             found.update(zip(indexes, answers, strict=True))
         return [found[n] for n in range(len(asked))]
 
@@ -327,10 +355,9 @@ class LanguageServer:
         self._process.kill()
         self._connection.join()
 
-    def _initialize(self, launch: Launch) -> None:
-        answer = self._connection.ask(
-            "initialize", _initialize_params(self.root, launch), timeout_s=START_PATIENCE_S
-        )
+    def _initialize(self, launch: Launch, interrupt: Interrupt) -> None:
+        params = _initialize_params(self.root, launch)
+        answer = self._connection.ask("initialize", params, START_PATIENCE_S, interrupt)
         if isinstance(answer, Unknown):
             raise ServerFailed(f"{self.driver.server}: {answer.reason}")
         capabilities = answer.get("capabilities", {})
@@ -350,7 +377,7 @@ class LanguageServer:
             self._client.settings = launch.settings
             self._connection.notify("workspace/didChangeConfiguration", {"settings": launch.settings})
 
-    def _await_idle(self, deadline: float) -> Unknown | None:
+    def _await_idle(self, deadline: float, interrupt: Interrupt) -> Unknown | None:
         """Wait for the end of announced work, for quiescence, and for the driver's time after a change."""
         client = self._client
         while True:
@@ -364,6 +391,7 @@ class LanguageServer:
             if now >= deadline:
                 what = ", ".join(client.work) or "not quiescent"
                 return Unknown(f"not settled in time: {what}")
+            interrupt()
             self._connection.wait_for_news(min(early if early > 0 else 0.5, deadline - now, 0.5))
 
     def _places(
@@ -374,20 +402,23 @@ class LanguageServer:
         timeout_s: float,
         more: Json = None,
         urgent: bool = False,
+        interrupt: Interrupt = lambda: None,
     ) -> list[Locations]:
         extra = more or {}
         asked = list(requests)
-        params = (self._params(request) | extra for request in asked)
-        answers = self._connection.ask_many(method, params, window=window, timeout_s=timeout_s, urgent=urgent)
+
+        def ask(places: Iterable[Request]) -> list[Answer]:
+            params = (self._params(place) | extra for place in places)
+            return self._connection.ask_many(
+                method, params, window=window, timeout_s=timeout_s, urgent=urgent, interrupt=interrupt
+            )
+
+        answers = ask(asked)
         for _ in range(_RETRIES):
             again = [n for n, answer in enumerate(answers) if _is_transient(answer)]
             if not again:
                 break
-            params = (self._params(asked[n]) | extra for n in again)
-            retried = self._connection.ask_many(
-                method, params, window=window, timeout_s=timeout_s, urgent=urgent
-            )
-            for n, answer in zip(again, retried, strict=True):
+            for n, answer in zip(again, ask(asked[n] for n in again), strict=True):
                 answers[n] = answer
         return [self._uris.locations(self._judged(answer)) for answer in answers]
 

@@ -7,7 +7,8 @@ window when half of it is answered, so both processes work at the same time and 
 An answer is what the server gave as `result`, `None` included. An error response, silence, or the server's
 end gives `Unknown` with the reason. *Patience* (`timeout_s`) is the longest silence that is borne while
 questions are open, not the time that a batch may take; after it the open ones are cancelled, those not yet
-sent are not asked, and both are unknown. An answer that comes later is dropped.
+sent are not asked, and both are unknown. An answer that comes later is dropped. Who passes an `interrupt` is
+called back at least once a second; what that raises ends the batch.
 
 Any thread may ask; batches of several threads share the connection. A server takes requests in the order that
 they come, so a single question would wait for a whole window of a large batch: while *urgent* ones are open,
@@ -20,7 +21,7 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO
 
 from pylsp_jsonrpc.streams import JsonRpcStreamReader, JsonRpcStreamWriter
@@ -80,8 +81,14 @@ class Connection:
         """Send all that is queued; tell whether the server took it in time."""
         return self._outbox.drain(timeout_s)
 
-    def ask(self, method: str, params: Json = None, timeout_s: float = PATIENCE_S) -> Answer:
-        return self.ask_many(method, [params], window=1, timeout_s=timeout_s)[0]
+    def ask(
+        self,
+        method: str,
+        params: Json = None,
+        timeout_s: float = PATIENCE_S,
+        interrupt: Callable[[], None] = lambda: None,
+    ) -> Answer:
+        return self.ask_many(method, [params], window=1, timeout_s=timeout_s, interrupt=interrupt)[0]
 
     def ask_many(
         self,
@@ -91,6 +98,7 @@ class Connection:
         window: int = WINDOW,
         timeout_s: float = PATIENCE_S,
         urgent: bool = False,
+        interrupt: Callable[[], None] = lambda: None,
     ) -> list[Answer]:
         """Ask for each of `params_list`, at most `window` at a time; answers in the same order."""
         batch = _Batch()
@@ -99,8 +107,13 @@ class Connection:
         while more and self._dead is None:
             at_once = self._at_once(window, urgent)
             more = self._send_some(batch, method, source, at_once)
-            if not self._wait(batch, at_once // 2 if more else 0, timeout_s):
-                self._give_up(batch, timeout_s)
+            try:
+                is_heard = self._wait(batch, at_once // 2 if more else 0, timeout_s, interrupt)
+            except BaseException:
+                self._give_up(batch, Unknown("interrupted"))
+                raise
+            if not is_heard:
+                self._give_up(batch, Unknown(f"no answer in {timeout_s:g} s"))
                 break
         unasked = self._dead or Unknown("not asked, since the server had stopped answering")
         return [*batch.answers, *(unasked for _ in source)]
@@ -150,24 +163,25 @@ class Connection:
             self._fail_waiting(self._dead)
         return more
 
-    def _wait(self, batch: _Batch, target: int, timeout_s: float) -> bool:
+    def _wait(self, batch: _Batch, target: int, timeout_s: float, interrupt: Callable[[], None]) -> bool:
         """Wait until at most `target` of the batch are open; False after too long a silence."""
         batch.target = target
         seen, since = batch.received, time.monotonic()
-        with self._changed:
-            while batch.sent - batch.received > target:
+        while True:
+            with self._changed:
+                if batch.sent - batch.received <= target:
+                    return True
                 if batch.received != seen:
                     seen, since = batch.received, time.monotonic()
                 left = since + timeout_s - time.monotonic()
                 if left <= 0:
                     return False
                 self._changed.wait(min(left, 1.0 if self._outbox.is_empty else 0.005))
-                if not self._outbox.is_empty:
-                    self._outbox.pump()
-        return True
+            if not self._outbox.is_empty:
+                self._outbox.pump()
+            interrupt()
 
-    def _give_up(self, batch: _Batch, timeout_s: float) -> None:
-        unknown = Unknown(f"no answer in {timeout_s:g} s")
+    def _give_up(self, batch: _Batch, unknown: Unknown) -> None:
         for request_id, (whose, index) in list(self._waiting.items()):
             if whose is batch and self._waiting.pop(request_id, None) is not None:
                 batch.answers[index] = unknown
