@@ -30,6 +30,8 @@ BOTH = relations(b"both.py", ("run", [JOB, OTHER_JOB]), ("times", [JOB_TIMES]))
 OUTSIDE = relations(b"outside.py", ("print", [PRINT]))
 TABLES = ("record", "file", "mention", "naming", "resolution", "stage")
 
+_UNKNOWN = "SELECT path, digest, unanswered, unbuilt FROM unknown LEFT JOIN record ON id = record"
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -70,6 +72,7 @@ def content(path: Path) -> dict[str, set[object]]:
             "file": set(database.execute("SELECT path FROM file")),
             "mention": set(database.execute(f"SELECT {columns} FROM mention {file}")),
             "naming": set(database.execute(f"SELECT name, path FROM naming {file}")),
+            "unknown": set(database.execute(_UNKNOWN)),
         }
 
 

@@ -26,6 +26,7 @@ def test_a_record_says_what_was_packed(file: FileRelations) -> None:
     assert set(record.targets) == {t for relation in file.relations for t in relation.targets or ()}
     assert len(record.targets) == len(set(record.targets))
     assert (record.sites, record.unknown) == (len(file.relations), file.unknown)
+    assert record.unbuilt == sum(relation.unbuilt for relation in file.relations)
 
 
 @settings(deadline=None)
@@ -42,12 +43,13 @@ def changes(file: FileRelations) -> Iterator[FileRelations]:
     """`file` with one thing changed."""
     yield replace(file, language=file.language + "x")
     yield replace(file, path=RepoPath(file.path + b"x"))
-    for at, (site, found) in enumerate((each.site, each.targets) for each in file.relations):
+    for at, (site, found, unbuilt) in enumerate((e.site, e.targets, e.unbuilt) for e in file.relations):
         before, after = file.relations[:at], file.relations[at + 1 :]
         for other in (
             Relation(replace(site, name=site.name + "x"), found),
             Relation(replace(site, end_byte=site.end_byte + 1), found),
             Relation(site, () if found is None else None),
+            Relation(site, None, not unbuilt),
             Relation(site, (*(found or ()), target(b"z.py", "new", "new"))),
         ):
             yield replace(file, relations=(*before, other, *after))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import zlib
 from collections.abc import Callable
 from contextlib import closing
@@ -14,8 +15,8 @@ from hypothesis import strategies as st
 import relation_stores
 from made_relations import PYTHON, file_relations, names, paths, relations, target, targets
 from nibd.stores.bitmap import Bitmap
-from nibd.stores.relation_types import FileRelations, Target
-from nibd.stores.relations import RecordId, RelationStore
+from nibd.stores.relation_types import UNBUILT, FileRelations, Target
+from nibd.stores.relations import RecordId, RelationStore, UnknownSites
 from nibd.stores.types import RepoPath
 from relation_stores import (
     BOTH,
@@ -32,6 +33,8 @@ from relation_stores import (
     any_store,
     rows,
 )
+
+UNBUILT_FILE = relations(b"tools.py", ("run", UNBUILT), ("x", UNBUILT), ("lost", None))
 
 # The fixtures of these names.
 path = relation_stores.path
@@ -148,3 +151,24 @@ def test_a_transition_writes_what_changed_and_one_bitmap(store: RelationStore, p
         "stage": 0,
     }
     assert len(bits.data) == 301 // 8 + 1
+
+
+def test_the_records_with_unknown_sites_are_found(store: RelationStore) -> None:
+    known, partly, unbuilt = store.add([BOTH, CALLER, UNBUILT_FILE])
+    assert store.unknown(Bitmap.of([known, partly, unbuilt])) == [
+        UnknownSites(partly, CALLER.path, 1, 0),
+        UnknownSites(unbuilt, UNBUILT_FILE.path, 1, 2),
+    ]
+    assert store.unknown(Bitmap.of([known])) == []
+
+
+def test_those_of_a_store_that_did_not_note_them_are_noted(path: Path) -> None:
+    with closing(RelationStore.open(path)) as store:
+        ids = store.add([BOTH, CALLER, UNBUILT_FILE])
+        noted = store.unknown(Bitmap.of(ids))
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("DROP TABLE unknown")
+        database.execute("DELETE FROM _sqlite_migrations WHERE name = 'm003_unknown'")
+        database.commit()
+    with closing(RelationStore.open(path)) as store:
+        assert store.unknown(Bitmap.of(ids)) == noted

@@ -52,6 +52,8 @@ def empty_line(file: TreeFile, line: int) -> str:
 def leads_nowhere(asked: Asked, limits: str | None) -> str:
     """Of a site without targets. `limits` is what the relations say that their server works without."""
     what = f"{_where(asked.file, asked.byte)}: {described(asked)}"
+    if asked.relation and asked.relation.unbuilt:
+        return f"{what}: the language server does not build this file, so what it refers to is not known"
     if asked.targets is None:
         return f"{what}: the language server has not answered, so what it refers to is not known"
     lacking = f" ({limits})" if limits else ""

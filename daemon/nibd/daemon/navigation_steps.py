@@ -71,7 +71,7 @@ def failing(records: Iterable[ViewRecord]) -> str | None:
 
 
 def lacks_answers(record: ViewRecord) -> bool:
-    return record.state is State.READY and bool(record.counts.get("unknown"))
+    return record.state is State.READY and record.lacks_answers
 
 
 def is_unmeasured(record: ViewRecord | None, tree: TreeId) -> bool:

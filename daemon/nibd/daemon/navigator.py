@@ -344,9 +344,7 @@ class Navigator:
         memory = VerificationStore.open(folder.verifications)
         tree = PrivateTree.open(folder.root / "tree", source)  # last: what fails before it leaves no lock
         workspace = Workspace(tree, cache, search, Options(cache), self.holding)
-        self._relating = Relating(
-            source, structure, relations, SourceFiles(source, facts), workspace, memory
-        )
+        self._relating = Relating(source, structure, relations, SourceFiles(source, facts), workspace, memory)
         self._verifying = Verifying(self._relating)
         files = LiveFiles(
             open_source(Path(job.work_tree)),
@@ -395,7 +393,7 @@ def _is_made(record: ViewRecord | None, profile: str | None) -> bool:
     """A server that is gone makes what it said no less right."""
     if record is None or record.state is not State.READY or profile not in (None, record.profile):
         return False
-    return profile is None or not record.counts.get("unknown")
+    return profile is None or not record.lacks_answers
 
 
 def _ready(snapshot: Snapshot, family: str) -> ViewRecord | None:

@@ -6,7 +6,8 @@ What occurs often is written once, in the order in which it first occurs:
 names     of sites, then of targets that no site has
 places    the units that targets stand in: package, path, qualified name, ordinal
 targets   place, name, nth
-answers   lists of targets; a site refers to one by its number from 1, 0 means that nothing is known
+answers   lists of targets; a site refers to one by its number from 1, 0 means that nothing is known. In place
+          of a list, null says that the site is unbuilt
 
 Before them come the sites, a column each for start (as the distance from the start before), length, unit,
 name, answer and kind. Each is read when it is needed, and a lookup makes values only of the sites that
@@ -30,7 +31,7 @@ from itertools import accumulate, pairwise, repeat
 from operator import add
 from typing import Any, TypeVar, cast
 
-from nibd.stores.relation_types import FileRelations, Relation, RelationKind, Site, Target
+from nibd.stores.relation_types import FileRelations, Relation, RelationKind, Site, Target, Unbuilt
 from nibd.stores.types import BlobId, RepoPath
 
 Place = tuple[str, RepoPath, str, int]
@@ -82,7 +83,8 @@ class RelationRecord:
             map(_KINDS.__getitem__, table.kinds),
             table.unit_of,
         )
-        relations = _made(Relation, sites, map(self._answers.__getitem__, table.answer_of))
+        answers = map(self._answers.__getitem__, table.answer_of)
+        relations = _made(Relation, sites, answers, map(table.unbuilt.__eq__, table.answer_of))
         return FileRelations(self.path, self.blob, self.language, tuple(relations))
 
     def relation_at(self, byte: int) -> Relation | None:
@@ -142,8 +144,12 @@ class RelationRecord:
 
     @property
     def unknown(self) -> int:
-        """How many sites nothing is known of."""
-        return self._table.answer_of.count(0)
+        """How many sites nothing is known of, unbuilt ones included."""
+        return self._table.answer_of.count(0) + self.unbuilt
+
+    @property
+    def unbuilt(self) -> int:
+        return self._table.answer_of.count(self._table.unbuilt)
 
     @property
     def sites(self) -> int:
@@ -174,7 +180,7 @@ class RelationRecord:
     def _relations(self, sites: Iterable[int]) -> list[Relation]:
         """Of sites by number. Those that have equal targets share them."""
         table = self._table
-        targets: dict[int, tuple[Target, ...] | None] = {0: None}
+        targets: dict[int, tuple[Target, ...] | None] = {0: None, table.unbuilt: None}
         found = []
         for at in sites:
             start, number = table.starts[at], table.answer_of[at]
@@ -182,7 +188,7 @@ class RelationRecord:
             site = Site(start, start + table.lengths[at], name, kind, table.unit_of[at])
             if number not in targets:
                 targets[number] = tuple(map(self._target, table.answers[number - 1]))
-            found.append(Relation(site, targets[number]))
+            found.append(Relation(site, targets[number], number == table.unbuilt))
         return found
 
     def _target(self, number: int) -> Target:
@@ -192,7 +198,11 @@ class RelationRecord:
     @cached_property
     def _answers(self) -> list[tuple[Target, ...] | None]:
         targets = self.targets
-        return [None, *(tuple(targets[target] for target in each) for each in self._table.answers)]
+        lists = enumerate(self._table.answers, 1)
+        return [
+            None,
+            *(None if n == self._table.unbuilt else tuple(targets[t] for t in each) for n, each in lists),
+        ]
 
     @cached_property
     def _table(self) -> _Table:
@@ -282,7 +292,17 @@ class _Table:
 
     @cached_property
     def answers(self) -> list[list[int]]:
-        return cast(list[list[int]], json.loads(self._tables[3]))
+        """That of unbuilt sites is empty here."""
+        return [each or [] for each in self._answers]
+
+    @cached_property
+    def unbuilt(self) -> int:
+        """The number of the answer of unbuilt sites; -1 where there are none."""
+        return self._answers.index(None) + 1 if None in self._answers else -1
+
+    @cached_property
+    def _answers(self) -> list[list[int] | None]:
+        return cast(list[list[int] | None], json.loads(self._tables[3]))
 
     def _column(self, number: int) -> array[int]:
         at = _HEADER.size + number * 4 * self.sites
@@ -309,10 +329,14 @@ def _written(relations: Sequence[Relation]) -> bytes:
         [site.end_byte - site.start_byte for site in sites],
         [site.unit for site in sites],
         [names[site.name] for site in sites],
-        [answers[relation.targets] for relation in relations],
+        [answers[relation.answer] for relation in relations],
     )
     site_names = len(names)
-    lists = [[targets[target] for target in answer] for answer in answers if answer is not None]
+    lists = [
+        None if isinstance(answer, Unbuilt) else [targets[target] for target in answer]
+        for answer in answers
+        if answer is not None
+    ]
     rows = [[places[_place(target)], names[target.name], target.nth] for target in targets]
     written = [[package, path.decode("latin-1"), *rest] for package, path, *rest in places]
     tables = (json.dumps(table, separators=(",", ":")) for table in (list(names), written, rows, lists))

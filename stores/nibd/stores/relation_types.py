@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 
 from nibd.stores.types import BlobId, RepoPath
 
@@ -85,15 +85,37 @@ class Target:
         return (self.path, self.qualified, self.ordinal)
 
 
+class Unbuilt(Enum):
+    """In place of targets: the server says that it does not build the file, and why is written in there."""
+
+    UNBUILT = "unbuilt"
+
+
+UNBUILT = Unbuilt.UNBUILT
+Answer = tuple[Target, ...] | Unbuilt | None
+"""What is said of a site: its targets, that its file is unbuilt, or nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Relation:
     """`targets` are sorted and distinct; none means that the server knows of none. `None`: not known.
 
-    Unknown is not empty: a server that timed out or crashed has said nothing.
+    Unknown is not empty: a server that timed out or crashed has said nothing. One that says that it does not
+    build the file has said no more of what its sites refer to: these are `unbuilt`, and unknown too. But
+    asked again it would say the same.
     """
 
     site: Site
     targets: tuple[Target, ...] | None
+    unbuilt: bool = False
+
+    @staticmethod
+    def of(site: Site, answer: Answer) -> Relation:
+        return Relation(site, None, True) if isinstance(answer, Unbuilt) else Relation(site, answer)
+
+    @property
+    def answer(self) -> Answer:
+        return UNBUILT if self.unbuilt else self.targets
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,4 +129,5 @@ class FileRelations:
 
     @property
     def unknown(self) -> int:
+        """How many sites nothing is known of, unbuilt ones included."""
         return sum(relation.targets is None for relation in self.relations)

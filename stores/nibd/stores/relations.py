@@ -6,6 +6,7 @@ record      the `FileRelations` of one file, packed (`nibd.stores.relation_recor
 file        a path that some record has
 mention     some record of a file refers to this target: the inversion, by which references are found
 naming      some record of a file has a site of this name
+unknown     how many sites of this record are unknown, if some are
 resolution  the relations of a family's files at a tree under a profile, as a bitmap over records
 stage       a first build that goes on: what there is of a resolution that will be
 
@@ -31,7 +32,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -104,6 +105,27 @@ def m002_fresh_stages(db: Database) -> None:
            fresh INTEGER NOT NULL, bits BLOB NOT NULL, checksum INTEGER NOT NULL,
            PRIMARY KEY (family, tree, profile)) WITHOUT ROWID"""
     )
+
+
+@migrations()
+def m003_unknown(db: Database) -> None:
+    db.execute(
+        """CREATE TABLE unknown (record INTEGER PRIMARY KEY, unanswered INTEGER NOT NULL,
+           unbuilt INTEGER NOT NULL, checksum INTEGER NOT NULL)"""
+    )
+    for number, path, blob, language, _, payload, _ in db.execute(f"SELECT {_RECORD} FROM record"):
+        with suppress(ValueError):  # a damaged one is found when it is read
+            _insert_unknown(db.conn, number, RelationRecord(path, blob, language, payload))
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownSites:
+    """A record of which `unanswered` sites got no answer, and `unbuilt` ones that they are that."""
+
+    record: RecordId
+    path: RepoPath
+    unanswered: int
+    unbuilt: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +327,15 @@ class RelationStore:
         key = _mention_key(Target(*file, "", 0, "", 0))[:1]
         return self._found(_MENTIONS, key, bits, lambda r: any(place[:2] == file for place in r.places))
 
+    def unknown(self, bits: Bitmap) -> list[UnknownSites]:
+        """The records of `bits` with sites of which nothing is known."""
+        found = []
+        for *row, path in self._db.rows(_UNKNOWN):
+            if row[0] in bits:
+                record, *counts = self._checked(row, "unknown")
+                found.append(UnknownSites(RecordId(record), RepoPath(path), *counts))
+        return found
+
     def naming(self, names: Iterable[str], bits: Bitmap) -> list[RecordId]:
         """The records of `bits` that have a site with one of these names."""
         sought, found = set(names), set[RecordId]()
@@ -370,6 +401,7 @@ class RelationStore:
         mentions, names = _inverted(record)
         _insert_new(db, "mention", [(*key, file) for key in mentions])
         _insert_new(db, "naming", [(key, file) for key in names])
+        _insert_unknown(db, number, record)
         return RecordId(number)
 
     def _found(
@@ -460,7 +492,8 @@ class RelationStore:
         gone = [(*key, file) for key in mentions - kept_mentions]
         db.executemany(_REMOVE_MENTION, gone)
         db.executemany(_REMOVE_NAMING, [(key, file) for key in names - kept_names])
-        db.executemany("DELETE FROM record WHERE id = ?", [(record,) for record in dead])
+        for table, column in (("unknown", "record"), ("record", "id")):
+            db.executemany(f"DELETE FROM {table} WHERE {column} = ?", [(record,) for record in dead])
         if not kept:
             db.execute("DELETE FROM file WHERE id = ?", (file,))
         for record in dead:
@@ -490,6 +523,8 @@ _MENTIONS = """SELECT target_file, target_unit, target_name, m.file, m.checksum,
     FROM mention m JOIN file f ON f.id = m.file JOIN record r ON r.path = f.path WHERE target_file = ?"""
 _NAMINGS = """SELECT name, n.file, n.checksum, r.id
     FROM naming n JOIN file f ON f.id = n.file JOIN record r ON r.path = f.path WHERE name IN"""
+_UNKNOWN = """SELECT record, unanswered, unbuilt, u.checksum, path
+    FROM unknown u JOIN record r ON r.id = u.record ORDER BY record"""
 _REMOVE_MENTION = """DELETE FROM mention
     WHERE (target_file, target_unit, target_name, file) = (?, ?, ?, ?)"""
 _REMOVE_NAMING = "DELETE FROM naming WHERE (name, file) = (?, ?)"
@@ -525,6 +560,11 @@ def _name_key(name: str) -> int:
 def _inverted(record: RelationRecord) -> tuple[set[_Mention], set[int]]:
     """What `mention` and `naming` say of a record."""
     return set(map(_mention_key, record.targets)), set(map(_name_key, record.names))
+
+
+def _insert_unknown(db: sqlite3.Connection, number: int, record: RelationRecord) -> None:
+    if record.unknown:
+        _insert(db, "unknown", [(number, record.unknown - record.unbuilt, record.unbuilt)])
 
 
 def _checksum(values: tuple[object, ...]) -> int:

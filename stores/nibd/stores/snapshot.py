@@ -70,6 +70,11 @@ class ViewRecord:
         return self.artifact is not None and self.state in (State.READY, State.BUILDING)
 
     @property
+    def lacks_answers(self) -> bool:
+        """Of a family's relations: a server gave no answer for some sites. Unbuilt ones are answered for."""
+        return self.counts.get("unknown", 0) > self.counts.get("unbuilt", 0)
+
+    @property
     def resolution(self) -> ResolutionId | None:
         """Of a family's relations, where there are some."""
         if self.artifact is None or not self.artifact.location.startswith(RELATIONS):
@@ -138,9 +143,7 @@ def encode(snapshot: Snapshot) -> str:
         "views": {view.value: encode_view(record) for view, record in snapshot.views.items()},
     }
     if snapshot.relations:
-        manifest["relations"] = {
-            family: encode_view(record) for family, record in snapshot.relations.items()
-        }
+        manifest["relations"] = {family: encode_view(record) for family, record in snapshot.relations.items()}
     return json.dumps(manifest, separators=(",", ":"))
 
 

@@ -141,7 +141,7 @@ def _warnings(answer: JsonObject) -> Iterator[str]:
     views = answer["views"] | {f"{name} relations": view for name, view in _relations(answer)}
     yield from warnings({**answer, "views": views, "hits": [*asked, *answer["hits"]]})
     if answer["unknown"]:
-        yield f"UNKNOWN: {counted(answer['unknown'], 'sites')} could belong here; no server has answered"
+        yield f"UNKNOWN: {counted(answer['unknown'], 'sites')} could belong here; no server says whether"
     if answer["lost"]:
         yield f"LOST: {counted(answer['lost'], 'targets')} can't be found in the files any more"
 

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from nibd.repair.relations.repair import BATCH_SITES
-from nibd.repair.relations.resolve import Question, Resolver, Targets
+from nibd.repair.relations.resolve import Question, Resolver
 from nibd.repair.relations.source_file import SourceFile, SourceFiles
 from nibd.repair.servers.registry import driver_of_family
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.relation_records import RelationRecord, pack
-from nibd.stores.relation_types import FAMILY_OF, FileRelations, Relation, Target
+from nibd.stores.relation_types import FAMILY_OF, Answer, FileRelations, Relation
 from nibd.stores.relations import CorruptRelations, RecordId, RelationStore
 
 
@@ -26,7 +26,7 @@ class Difference:
 
     file: FileRelations
     relation: Relation
-    found: tuple[Target, ...]
+    found: Answer
 
 
 @dataclass(slots=True)
@@ -96,8 +96,8 @@ class AskingAgain:
         confirmed, changed = [], []
         for each in batch:
             unanswered = into.unanswered
-            targets = found.get(each.row) or [None] * len(each.relations.relations)
-            after = _compared(each.relations, targets, into)
+            answered = found.get(each.row) or [None] * len(each.relations.relations)
+            after = _compared(each.relations, answered, into)
             record = each.record
             if after != each.relations:
                 changed.append((each.row, after))
@@ -122,16 +122,16 @@ def filled(*queues: Iterator[Stored]) -> list[Stored]:
     return batch
 
 
-def _compared(before: FileRelations, found: Sequence[Targets], into: AskedAgain) -> FileRelations:
+def _compared(before: FileRelations, found: Sequence[Answer], into: AskedAgain) -> FileRelations:
     relations = list(before.relations)
-    for index, (relation, targets) in enumerate(zip(before.relations, found, strict=True)):
+    for index, (relation, answer) in enumerate(zip(before.relations, found, strict=True)):
         into.asked += 1
-        if targets is None:
+        if answer is None:
             into.unanswered += 1
-        elif relation.targets is None:
+            continue
+        if relation.answer is None:
             into.late += 1
-        elif targets != relation.targets:
-            into.differences.append(Difference(before, relation, targets))
-        if targets is not None:
-            relations[index] = Relation(relation.site, targets)
+        elif answer != relation.answer:
+            into.differences.append(Difference(before, relation, answer))
+        relations[index] = Relation.of(relation.site, answer)
     return FileRelations(before.path, before.blob, before.language, tuple(relations))

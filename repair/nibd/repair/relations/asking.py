@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from nibd.repair.relations.resolve import Question, Resolver, Targets
+from nibd.repair.relations.resolve import Question, Resolver
+from nibd.stores.relation_types import Answer
 
 MAX_ENDS = 3
-Answers = list[list[Targets]]
-"""For each question, the targets of its sites."""
+Answers = list[list[Answer]]
+"""For each question, what is said of its sites."""
 
 
 class Asking:
@@ -66,12 +67,12 @@ class Asking:
         return True
 
 
-def _unanswered(question: Question, answers: Sequence[Targets]) -> Question:
-    indexes = [i for i, targets in zip(question.indexes, answers, strict=True) if targets is None]
+def _unanswered(question: Question, answers: Sequence[Answer]) -> Question:
+    indexes = [i for i, answer in zip(question.indexes, answers, strict=True) if answer is None]
     return Question(question.file, indexes)
 
 
-def _fill(question: Question, known: list[Targets], more: Sequence[Targets]) -> None:
+def _fill(question: Question, known: list[Answer], more: Sequence[Answer]) -> None:
     """Put `more`, the answers of the sites that have none, where they belong."""
     found = iter(more)
     for at in range(len(question.indexes)):

@@ -94,7 +94,7 @@ def _compare_file(result: Compared, one: FileRelations, other: FileRelations, le
         _whole(result, one.path, "sites", (str(len(sites[0])),), (str(len(sites[1])),))
         return
     for index, (ours, theirs) in enumerate(zip(one.relations, other.relations, strict=True)):
-        if ours.targets != theirs.targets and (one.path, index) not in left:
+        if ours.answer != theirs.answer and (one.path, index) not in left:
             site, kind = ours.site, kind_of(ours.targets, theirs.targets)
             shown = _shown(ours.targets), _shown(theirs.targets)
             difference = Difference(text(one.path), site.name, site.start_byte, kind, *shown)

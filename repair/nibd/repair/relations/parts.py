@@ -21,7 +21,7 @@ MAX_PARTS = 8
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Of a resolution: `unknown` of the `sites` got no answer."""
+    """Of a resolution: of `unknown` ones of the `sites` nothing is known, unbuilt ones included."""
 
     files: int = 0
     sites: int = 0

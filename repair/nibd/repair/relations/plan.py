@@ -9,7 +9,8 @@ joined    it was not found, and its site carries a name that one more unit has
 surface   it stands in a unit that refers to a symbol whose surface changed: what that symbol is, or gives
           back, decides what other names there mean; or in a file that imports from one whose stars changed
 module    it stands in a file that imports by a name under which a file came or went
-unknown   a server did not answer before
+unknown   a server did not answer before; or it does not build the file, and configuration or a file of its
+          folder changed
 package   it refers into a package that configuration names anew, or leads nowhere in a file that imports one
 whole     configuration that changed touches its file
 
@@ -22,7 +23,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nibd.repair.relations.change import FileChange, module_of
 from nibd.repair.relations.configuration import UNTOUCHED, Touched
@@ -76,8 +77,7 @@ class Plan:
 class Planner:
     """`base` holds the records of the old tree; `old` gives those of changed files.
 
-    Unless it `is_complete`, some sites of `base` are unknown. `importers` are the files that import one of
-    the packages that are touched.
+    `importers` are the files that import one of the packages that are touched.
     """
 
     def __init__(
@@ -86,7 +86,6 @@ class Planner:
         base: Bitmap,
         changes: Mapping[RepoPath, FileChange],
         old: Mapping[RepoPath, FileRelations],
-        is_complete: bool = True,
         touched: Touched = UNTOUCHED,
         importers: Collection[RepoPath] = (),
     ) -> None:
@@ -94,7 +93,6 @@ class Planner:
         self._base = base
         self._changes = changes
         self._old = old
-        self._is_complete = is_complete
         self._touched = touched
         self._importers = importers
         self._elsewhere: dict[RepoPath, Asked] = {}
@@ -111,10 +109,16 @@ class Planner:
     def plan(self) -> Plan:
         within = {path: self._within(change) for path, change in self._changes.items() if change.new}
         reach: Reach = {}
-        for record in self._records(() if self._is_complete else self._base):
-            if record.unknown:
-                self._asked(record).add(_unknown(record), "unknown")
-        if self._touched != UNTOUCHED:
+        folders = {_folder(path) for path in self._changes}
+        is_configured = self._touched != UNTOUCHED
+        open_ = [
+            each.record
+            for each in self._store.unknown(self._base)
+            if each.unanswered or is_configured or _folder(each.path) in folders
+        ]
+        for record in self._records(open_):
+            self._asked(record).add(_unknown(record), "unknown")
+        if is_configured:
             self._by_configuration()
         for record in self._records(self._mentioning()):
             self._by_target(record, reach)
@@ -166,7 +170,11 @@ class Planner:
             )
 
     def _by_name(self, record: FileRelations, reach: Reach) -> None:
-        named = [i for i, relation in enumerate(record.relations) if relation.site.name in self._turned]
+        named = [
+            i
+            for i, relation in enumerate(record.relations)
+            if relation.site.name in self._turned and not relation.unbuilt
+        ]
         joined = [i for i, relation in enumerate(record.relations) if self._is_joined(relation)]
         if record.language in _CONFIGURED and (named or joined):
             seen = {relation.site.unit for relation in record.relations if relation.targets}
@@ -222,10 +230,9 @@ class Planner:
         """Sites whose targets are lost or unknown; units in which a changed surface is referred to."""
         lost, units = [], set()
         for index, relation in enumerate(relations):
-            if relation.targets is None:
+            if relation.targets is None and not relation.unbuilt:
                 lost.append(index)
-                continue
-            for target in relation.targets:
+            for target in relation.targets or ():
                 change = None if target.is_external else self._changes.get(target.path)
                 if change is None:
                     continue
@@ -247,6 +254,7 @@ class Planner:
         lost, units = self._reached(kept.values())
         at = list(kept)
         why = {at[index]: "lost" for index in lost}
+        why |= {now: "unknown" for now, relation in kept.items() if relation.unbuilt}
         units = {new.sites[now].unit for now, relation in kept.items() if relation.site.unit in units}
         for index, site in enumerate(new.sites):
             if index not in kept:
@@ -285,10 +293,12 @@ def _unknown(record: FileRelations) -> list[int]:
     return [i for i, relation in enumerate(record.relations) if relation.targets is None]
 
 
+def _folder(path: RepoPath) -> bytes:
+    return path.rpartition(b"/")[0]
+
+
 def kept_relations(change: FileChange, old: FileRelations | None, new: SourceFile) -> dict[int, Relation]:
     """The old relations at their new places, by index in the new version."""
     if old is None:
         return {}
-    return {
-        now: Relation(new.sites[now], old.relations[before].targets) for now, before in change.kept.items()
-    }
+    return {now: replace(old.relations[before], site=new.sites[now]) for now, before in change.kept.items()}

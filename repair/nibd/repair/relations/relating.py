@@ -42,6 +42,20 @@ _NO_TEXT = frozenset({Skip.SYMLINK, Skip.SUBMODULE, Skip.MISSING_OBJECT})
 
 
 @dataclass(frozen=True, slots=True)
+class Lacking:
+    """Sites of which nothing is known: those that got no answer, and those in files that are not built."""
+
+    unanswered: int
+    unbuilt: int
+    unbuilt_files: int
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """As a record has them."""
+        return {"unknown": self.unanswered + self.unbuilt, "unbuilt": self.unbuilt}
+
+
+@dataclass(frozen=True, slots=True)
 class Building:
     """How relations are made that there were none of: what is told of it, and who takes its parts."""
 
@@ -155,7 +169,7 @@ class Relating:
         if records == self.store.resolution(record.resolution):
             return None
         after = self.with_records(snapshot, family, records)
-        assurance = Assurance.PARTIAL if after.counts["unknown"] else Assurance.REPAIRED
+        assurance = Assurance.PARTIAL if after.lacks_answers else Assurance.REPAIRED
         return replace(after, assurance=assurance, counts={**after.counts, "verified": 0})
 
     def as_installed(self, family: str, tree: TreeId, record: ViewRecord) -> ViewRecord:
@@ -174,16 +188,16 @@ class Relating:
         made = self.store.add_resolution(family, snapshot.tree, ProfileId(record.profile), records)
         if made == record.resolution:
             return record
-        counts = {**record.counts, "unknown": self.unknown(record, records)}
+        counts = {**record.counts, **self.unknown(records).counts}
         return replace(record, artifact=resolution_artifact(made, records), counts=counts)
 
-    def unknown(self, record: ViewRecord, records: Bitmap) -> int:
-        """How many sites are unknown in `records`, which are the record's relations as corrected."""
-        assert record.resolution is not None, "there are some"
-        old, unknown = self.store.resolution(record.resolution), record.counts["unknown"]
-        for rows, sign in ((records.minus(old), 1), (old.minus(records), -1)):
-            unknown += sign * sum(each.unknown for _, each in self.store.packed(rows))
-        return unknown
+    def unknown(self, records: Bitmap) -> Lacking:
+        found = self.store.unknown(records)
+        return Lacking(
+            sum(each.unanswered for each in found),
+            sum(each.unbuilt for each in found),
+            sum(each.unbuilt > 0 for each in found),
+        )
 
     @contextmanager
     def fresh(self, family: str, side: Side, report: Reporter) -> Iterator[Resolver]:
@@ -241,9 +255,10 @@ class Relating:
         elif base.side.tree != side.tree:  # else it is tried again, and was counted
             self._begin(family, base.side, side)
         assurance = Assurance.EXACT if base is None and resolved.is_fresh else Assurance.REPAIRED
-        record = _record(profile, resolved, assurance, base is None)
+        lacking = self.unknown(resolved.records)
+        record = _record(profile, resolved, lacking, assurance, base is None)
         dropped = sum(len(each.dropped) for each in used)
-        reason = self.reason(family, resolved.totals.unknown, why=resolved.unanswered)
+        reason = self.reason(family, lacking, why=resolved.unanswered)
         return replace(record, reason=reason, work={**record.work, "dropped": dropped})
 
     def _repair(
@@ -273,15 +288,23 @@ class Relating:
         if many and sum(1 for _ in changed) > many:
             self.memory.ask_audit(family)
 
-    def reason(self, family: str, unknown: int, unanswered: int = 0, why: str | None = None) -> str | None:
+    def reason(
+        self, family: str, lacking: Lacking, unanswered: int = 0, why: str | None = None
+    ) -> str | None:
         """What the answers lack, in words: `unanswered` sites are known, but not confirmed at this tree.
 
-        `why` there are `unknown` sites, as far as that was told.
+        `why` some got no answer, as far as that was told.
         """
-        because = f" ({why})" if why else ""
-        said = [f"the language server gave no answer for {unknown} sites{because}"] if unknown else []
+        said, unknown = [], lacking.unanswered
+        if unknown:
+            because = f" ({why})" if why else ""
+            said.append(f"the language server gave no answer for {unknown} sites{because}")
         if unanswered > unknown:
             said.append(f"{unanswered - unknown} more could not be verified, as it gave no answer then")
+        leaves_out = driver_of_family(family).leaves_out
+        if lacking.unbuilt and leaves_out:
+            where = f"{lacking.unbuilt} sites in {lacking.unbuilt_files} files"
+            said.append(f"nothing is known of {where} that the build leaves out ({leaves_out.why})")
         remarks = self.workspace.remarks(family)
         said += remarks[:SAID_REMARKS]
         if len(remarks) > SAID_REMARKS:
@@ -311,7 +334,8 @@ class Relating:
         """The records of a kept tree's relations, also where a newer tree came before they were published."""
         if record.state is State.READY and record.profile == profile and self.holds(record):
             counts, records = record.counts, self.known(snapshot, family)
-            return records, Totals(counts["files"], counts["sites"], self.unknown(record, records))
+            unknown = self.unknown(records).counts["unknown"]
+            return records, Totals(counts["files"], counts["sites"], unknown)
         made = self.store.find_resolution(family, snapshot.tree, profile)
         if made is None:
             return None
@@ -416,20 +440,22 @@ class Relating:
         return paths, probes
 
 
-def _record(profile: ProfileId, resolved: Resolved, assurance: Assurance, is_built: bool) -> ViewRecord:
+def _record(
+    profile: ProfileId, resolved: Resolved, lacking: Lacking, assurance: Assurance, is_built: bool
+) -> ViewRecord:
     """`is_built`: every site was asked at this tree."""
     totals = resolved.totals
-    verified = totals.files if is_built and not totals.unknown else 0
+    verified = totals.files if is_built and not lacking.unanswered else 0
     return ViewRecord(
         State.READY,
-        Assurance.PARTIAL if totals.unknown else assurance,
+        Assurance.PARTIAL if lacking.unanswered else assurance,
         profile=profile,
         artifact=resolution_artifact(resolved.resolution, resolved.records),
         coverage=Coverage(totals.files, totals.files),
         counts={
             "files": totals.files,
             "sites": totals.sites,
-            "unknown": totals.unknown,
+            **lacking.counts,
             "verified": verified,
         },
         work={

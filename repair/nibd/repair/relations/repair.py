@@ -29,12 +29,12 @@ from nibd.repair.relations.families import FAMILIES
 from nibd.repair.relations.includes import narrowed, reached_between
 from nibd.repair.relations.parts import NOTHING, Part, Parts, Totals
 from nibd.repair.relations.plan import Plan, Planner, kept_relations
-from nibd.repair.relations.resolve import Question, Resolver, Targets
+from nibd.repair.relations.resolve import Question, Resolver
 from nibd.repair.relations.source_file import SourceFile, SourceFiles
 from nibd.repair.servers.errors import ServerFailed
 from nibd.repair.servers.registry import driver_of_family
 from nibd.stores.bitmap import Bitmap
-from nibd.stores.relation_types import FileRelations, Relation
+from nibd.stores.relation_types import Answer, FileRelations, Relation
 from nibd.stores.relations import CorruptRelations, RecordId, RelationStore, ResolutionId
 from nibd.stores.structure import StructureStore
 from nibd.stores.types import EMPTY_TREE, ProfileId, RepoPath, TreeId
@@ -109,19 +109,19 @@ class Draft:
     """
 
     file: SourceFile
-    known: Mapping[int, Targets]
+    known: Mapping[int, Answer]
     asked: tuple[int, ...]
     rules: tuple[str, ...] = ()
     is_stored: bool = False
 
-    def changed(self, answers: Sequence[Targets]) -> Counter[str]:
+    def changed(self, answers: Sequence[Answer]) -> Counter[str]:
         """For how many sites each rule was right: they refer to something else than before."""
         found = zip(self.asked, self.rules, answers, strict=True)
         return Counter(rule for i, rule, answer in found if i in self.known and self.known[i] != answer)
 
-    def answered(self, answers: Sequence[Targets]) -> FileRelations:
-        targets = {**self.known, **dict(zip(self.asked, answers, strict=True))}
-        relations = tuple(Relation(site, targets[i]) for i, site in enumerate(self.file.sites))
+    def answered(self, answers: Sequence[Answer]) -> FileRelations:
+        known = {**self.known, **dict(zip(self.asked, answers, strict=True))}
+        relations = tuple(Relation.of(site, known[i]) for i, site in enumerate(self.file.sites))
         return FileRelations(self.file.path, self.file.blob, self.file.language, relations)
 
 
@@ -168,9 +168,7 @@ class RelationRepair:
         before = {path: file for path, (_, file) in old.items()}
         plan = self.plan(base, changes, before)
         if self.family == "c" and base.records:
-            plan = narrowed(
-                plan, changes, reached_between(self.structure, base.side.listing, target.listing)
-            )
+            plan = narrowed(plan, changes, reached_between(self.structure, base.side.listing, target.listing))
         asking = Asking(lambda: self.resolver(target))
         if base.records:
             made = self._repaired(self._batches(plan, changes, old, ()), asking, plan)
@@ -201,8 +199,7 @@ class RelationRepair:
     ) -> Plan:
         """What to ask. `old` are the relations of the changed files in `base`."""
         importers = self._importers(base.touched, base.side.listing)
-        is_complete = base.totals.unknown == 0
-        return Planner(self.store, base.records, changes, old, is_complete, base.touched, importers).plan()
+        return Planner(self.store, base.records, changes, old, base.touched, importers).plan()
 
     def _importers(self, touched: Touched, listing: Bitmap) -> set[RepoPath]:
         """The files that import a package which is touched."""
@@ -302,7 +299,7 @@ class RelationRepair:
             assert new is not None, "only files that are there are asked about"
             before = old.get(path)
             kept = {} if before is None else kept_relations(changes[path], before[1], new)
-            yield Draft(new, {i: each.targets for i, each in kept.items()}, *_ordered(why))
+            yield Draft(new, {i: each.answer for i, each in kept.items()}, *_ordered(why))
 
     def _unchanged(self, plan: Plan) -> Iterator[Draft]:
         for asked in plan.elsewhere.values():
@@ -311,7 +308,7 @@ class RelationRepair:
             file = self.sources.get(record.path, record.blob, record.language, sites)
             if file is None or file.sites != sites:
                 raise CorruptRelations(f"the relations of {record.path!r} are not those of {record.blob}")
-            known = {i: each.targets for i, each in enumerate(record.relations)}
+            known = {i: each.answer for i, each in enumerate(record.relations)}
             yield Draft(file, known, *_ordered(asked.why), is_stored=True)
 
     def _answered(self, drafts: list[Draft], asking: Asking) -> tuple[list[FileRelations], Counter[str]]:

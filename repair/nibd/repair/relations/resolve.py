@@ -19,7 +19,7 @@ from nibd.repair.servers.locations import Location, path_of_uri
 from nibd.repair.servers.server import LanguageServer
 from nibd.repair.syntax.sites import Positions
 from nibd.stores.bounded_cache import BoundedCache
-from nibd.stores.relation_types import Target
+from nibd.stores.relation_types import UNBUILT, Answer, Target
 from nibd.stores.types import RepoPath
 
 _WORD = re.compile(rb"\w+")
@@ -119,8 +119,8 @@ class Resolver:
     _refused: dict[str, bool] = field(default_factory=dict)
     """By the URI of a file outside the private tree."""
 
-    def ask(self, questions: Iterable[Question]) -> list[list[Targets]]:
-        """The targets of each site of each question; `None` where the server gave no answer."""
+    def ask(self, questions: Iterable[Question]) -> list[list[Answer]]:
+        """What the server says of each site of each question; `None` where it gave no answer."""
         questions = list(questions)
         places = [
             (question.file.path, *question.file.positions.to_lsp(question.file.sites[i].start_byte, encoding))
@@ -129,7 +129,10 @@ class Resolver:
             for encoding in (self.server.encoding,)
         ]
         answers = iter(self.server.definitions(places))
-        return [[self.targets(next(answers)) for _ in question.indexes] for question in questions]
+        return [[self._answer(next(answers)) for _ in question.indexes] for question in questions]
+
+    def _answer(self, answer: tuple[Location, ...] | Unknown) -> Answer:
+        return UNBUILT if isinstance(answer, Unknown) and answer.unbuilt else self.targets(answer)
 
     def targets(self, answer: tuple[Location, ...] | Unknown) -> Targets:
         if isinstance(answer, Unknown):

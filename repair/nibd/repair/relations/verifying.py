@@ -84,11 +84,11 @@ class Verifying:
         work = {"verify_asked": verified.asked, "differences": len(verified.differences), **took}
         if record.assurance not in CERTAIN and record.counts.get("verified"):
             work = {key: value + record.work.get(key, 0) for key, value in work.items()}
-        unknown = record.counts["unknown"]
+        lacking = self.relating.unknown(verified.records)
         return replace(
             record,
-            assurance=_assurance(verified, unknown),
-            reason=self.relating.reason(family, unknown, verified.left),
+            assurance=_assurance(verified, lacking.unanswered),
+            reason=self.relating.reason(family, lacking, verified.left),
             counts={**record.counts, "unanswered": verified.left, "verified": verified.done},
             work={**record.work, **work},
         )
@@ -134,8 +134,8 @@ def _is_base(candidate: Snapshot, snapshot: Snapshot, family: str, profile: str)
     )
 
 
-def _assurance(verified: Verified, unknown: int) -> Assurance:
-    if unknown or (verified.is_whole and verified.left):
+def _assurance(verified: Verified, unanswered: int) -> Assurance:
+    if unanswered or (verified.is_whole and verified.left):
         return Assurance.PARTIAL
     if not verified.is_whole:
         return Assurance.REPAIRED

@@ -131,6 +131,19 @@ class Guesses(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class LeavesOut:
+    """Files that are in the tree and that the server does not build.
+
+    It says so of them by an error that begins with `message`. That may be an accident too: it counts where
+    the file, given by path and text, `may_be` left out for what stands in it. `why` says that in words.
+    """
+
+    message: str
+    may_be: Callable[[RepoPath, str], bool]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Driver:
     """One language server. See the module.
 
@@ -178,6 +191,7 @@ class Driver:
     no waiting and no probing, once it has settled after its start."""
     nothing_found: tuple[str, ...] = ()
     """Beginnings of error messages that mean an answer: there is nothing at that place."""
+    leaves_out: LeavesOut | None = None
     reads_first: tuple[bytes, ...] = ()
     """Endings of files in which an answer depends on what was asked before: such a file is read as a whole
     (by semantic tokens, which name everything in it in order), then asked site by site."""

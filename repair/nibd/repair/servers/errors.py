@@ -28,9 +28,11 @@ class Unknown:
     """In place of an answer: the server said nothing that is one. Never to be taken for "there is none".
 
     `transient` tells that the server itself asks to be asked again (its content changed meanwhile).
-    `message` is that of the server's error response, empty where there was none.
+    `message` is that of the server's error response, empty where there was none. `unbuilt`: the server says
+    by it that it does not build the file, and the file says why.
     """
 
     reason: str
     transient: bool = False
     message: str = ""
+    unbuilt: bool = False

@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -420,13 +420,23 @@ class LanguageServer:
                 break
             for n, answer in zip(again, ask(asked[n] for n in again), strict=True):
                 answers[n] = answer
-        return [self._uris.locations(self._judged(answer)) for answer in answers]
+        unbuilt = dict[RepoPath, bool]()
+        told = zip(asked, answers, strict=True)
+        return [self._uris.locations(self._judged(path, answer, unbuilt)) for (path, *_), answer in told]
 
-    def _judged(self, answer: Answer) -> Answer:
-        """Some servers say by an error that there is nothing at a place."""
-        if isinstance(answer, Unknown) and answer.message.startswith(self.driver.nothing_found or ("\0",)):
+    def _judged(self, path: RepoPath, answer: Answer, unbuilt: dict[RepoPath, bool]) -> Answer:
+        """Some servers say by an error that nothing is at a place, or that they don't build its file."""
+        if not isinstance(answer, Unknown):
+            return answer
+        if answer.message.startswith(self.driver.nothing_found or ("\0",)):
             return None
-        return answer
+        leaves = self.driver.leaves_out
+        if leaves is None or not answer.message.startswith(leaves.message):
+            return answer
+        if path not in unbuilt:
+            text = self._text(path)
+            unbuilt[path] = text is not None and leaves.may_be(path, text)
+        return replace(answer, unbuilt=unbuilt[path])
 
     def _params(self, request: Request) -> dict[str, Json]:
         path, line, character = request
