@@ -95,7 +95,7 @@ class Go:
         self.folder = folder
         self.tree = folder / "tree"
         self.program = folder / "go"
-        self.program.write_text(f"#!/bin/sh\necho $$ >> {folder}/runs\nexec sleep 3600\n")
+        self.program.write_text(f"#!/bin/sh\necho $$ >> {folder}/runs\nexec /bin/sleep 3600\n")
         self.program.chmod(0o755)
 
     def runs(self) -> list[int]:
