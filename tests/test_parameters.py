@@ -33,6 +33,7 @@ def test_what_is_not_given_has_its_default() -> None:
     assert given.choice("plan", ["lexical"], "lexical") == "lexical"
     assert given.choices("views", ["lexical", "dense"]) == ["lexical", "dense"]
     assert given.number("timeout_s", 2.0) == 2.0
+    assert Parameters({"time_s": 25}).number("time_s", 3.0, 25.0) == 25.0
     given.done()
 
 
@@ -56,6 +57,7 @@ def test_what_is_not_given_has_its_default() -> None:
         ("choices", (["a", "b"],), []),
         ("choices", (["a", "b"],), [{}]),
         ("number", (1.0,), -1),
+        ("number", (1.0, 25.0), 25.5),
         ("number", (1.0,), float("inf")),
     ],
 )

@@ -77,7 +77,7 @@ class Request:
         language = given.choice("language", LANGUAGES, None)
         tests = given.choice("tests", ["only", "without"], None)
         start = given.repository_path("from")
-        time_s = min(given.number("time_s", TIME_S), MAX_TIME_S)
+        time_s = given.number("time_s", TIME_S, MAX_TIME_S)
         return Request(Asked(pattern, mode, k, offset, context), globs, language, tests, start, time_s)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -105,13 +105,14 @@ class Parameters:
             raise _refused(name, value, f"a whole number from {least} to {most}")
         return value
 
-    def number(self, name: str, default: float) -> float:
+    def number(self, name: str, default: float, most: float = sys.float_info.max) -> float:
         """A finite number, 0 or more."""
         value = self._left.pop(name, None)
         if value is None:
             return default
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-            raise _refused(name, value, "a number, 0 or more")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+            up_to = "or more" if most == sys.float_info.max else f"to {most:g}"
+            raise _refused(name, value, f"a number, 0 {up_to}")
         return float(value)
 
     def flag(self, name: str, default: bool) -> bool:

@@ -57,7 +57,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--from", dest="start", metavar="FILE", help="begin at this path of the snapshot")
     parser.add_argument(
-        "--time", metavar="S", type=_daemon.seconds, default=3.0, help="search for S seconds (default: 3)"
+        "--time",
+        metavar="S",
+        type=_daemon.seconds,
+        default=3.0,
+        help="search for S seconds, at most 25 (default: 3)",
     )
     _daemon.add_commit(parser)
 
