@@ -128,6 +128,16 @@ def test_each_familys_server_is_named_or_its_install_command(tmp_path: Path) -> 
     assert rust.advice == "rustup component add rust-analyzer rust-src"
 
 
+def test_a_folder_of_servers_that_holds_none_is_said(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "gopls").write_text("not executable")
+    for folder, what in ((tmp_path / "bin", "holds no language server"), (tmp_path / "no", "is no folder")):
+        settings = parse(f'[relations]\nservers = "{folder}"\n'.encode(), "config.toml")
+        first = next(doctor.check_relations(settings, {"PATH": str(tmp_path)}))
+        assert (first.verdict, first.found) == (Verdict.WARNING, f"[relations] servers: {folder} {what}")
+        assert "gopls" in first.advice
+
+
 def test_relations_switched_off() -> None:
     settings = parse(b"[relations]\nenabled = false\n", "config.toml")
 

@@ -31,6 +31,7 @@ from nibd.repair.embedding_profile import EmbeddingError, runtime
 from nibd.repair.git.command import find_git, git_version
 from nibd.repair.git.errors import GitError
 from nibd.repair.servers.driver import Missing, Search
+from nibd.repair.servers.programs import candidates
 from nibd.repair.servers.registry import DRIVERS
 from nibd.systemd import manager
 from nibd.systemd.errors import ManagerUnavailable, SystemdError
@@ -39,6 +40,8 @@ OLDEST_GIT = (2, 25)
 FREE_BYTES_PROBLEM = 100 << 20
 FREE_BYTES_WARNING = 1 << 30
 INOTIFY_LEAST = {"max_user_watches": 8192, "max_user_instances": 64}
+PROGRAMS = ("ty", "tsc", "tsgo", "gopls", "rust-analyzer", "clangd")
+"""What language servers are called in a folder."""
 _INOTIFY = Path("/proc/sys/fs/inotify")
 _REPORTED = (Outcome.ABSENT, Outcome.OUTDATED, Outcome.LEFT_ALONE, Outcome.FAILED)
 
@@ -212,12 +215,23 @@ def check_relations(settings: Settings, environment: Mapping[str, str]) -> Itera
         folders=tuple(server_folders(settings.relations)),
         home=Path(environment.get("HOME") or Path.home()),
     )
+    if settings.relations.servers:
+        yield from check_servers(Path(settings.relations.servers))
     for driver in DRIVERS:
         found = driver.find(search)
         if isinstance(found, Missing):
             yield Check(f"relations {driver.family}", Verdict.NOTE, found.reason, found.install)
         else:
             yield _ok(f"relations {driver.family}", f"{found.identity} ({found.program})")
+
+
+def check_servers(folder: Path) -> Iterator[Check]:
+    """Whether the folder of the settings is of any use; nothing is said when it is."""
+    search = Search("", (folder,))
+    if not any(True for name in PROGRAMS for _ in candidates(search, name)):
+        what = "holds no language server" if folder.is_dir() else "is no folder"
+        advice = f"name the folder that holds the programs themselves ({', '.join(PROGRAMS)})"
+        yield _warning("relations", f"[relations] servers: {folder} {what}", advice)
 
 
 def check_systemd(environment: Mapping[str, str], daemon_pid: int | None) -> Iterator[Check]:
