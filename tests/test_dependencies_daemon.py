@@ -15,6 +15,9 @@ from cli_run import Home
 from daemon_world import Daemon, configure, running
 from gitrepo import Repo
 from language_servers import require
+from nibd.daemon.navigation_steps import as_of_now
+from nibd.stores.snapshot import ViewRecord
+from nibd.stores.types import State
 from waiting import wait_until
 
 WAIT_S = 90.0
@@ -140,8 +143,9 @@ def state_of_go(home: Home, repo: Repo) -> str:
     return str(found.get("state"))
 
 
-def test_a_server_that_is_absent_is_asked_for_and_noticed_when_it_comes(tmp_path: Path) -> None:
-    tools, repo = tmp_path / "tools", Repo(tmp_path / "repo")
+def home_without_go(folder: Path) -> tuple[Home, Repo, Path]:
+    """A home with git alone on its PATH, a repository of Go, and the folder that is the PATH."""
+    tools, repo = folder / "tools", Repo(folder / "repo")
     tools.mkdir()
     git = shutil.which("git")
     assert git is not None
@@ -149,8 +153,19 @@ def test_a_server_that_is_absent_is_asked_for_and_noticed_when_it_comes(tmp_path
     repo.write("go.mod", "module example.org/app\n\ngo 1.20\n")
     repo.write("app.go", "package app\n\nfunc run() {}\n")
     repo.commit("one")
-    home = Home(tmp_path, "[dense]\nenabled = false\n[daemon]\ncompare_interval_s = 1\n")
+    home = Home(folder, "[dense]\nenabled = false\n[daemon]\ncompare_interval_s = 1\n")
     home.environment["PATH"] = str(tools)
+    return home, repo, tools
+
+
+def install_go(tools: Path) -> None:
+    for name in ("go", "gopls"):  # they tell a version, and no more
+        (tools / name).write_text(f"#!/bin/sh\necho {name} version 1\n")
+        (tools / name).chmod(0o755)
+
+
+def test_a_server_that_is_absent_is_asked_for_and_noticed_when_it_comes(tmp_path: Path) -> None:
+    home, repo, tools = home_without_go(tmp_path)
     try:
         home.nibd("init", repo.path)
         wait_until(lambda: state_of_go(home, repo) == "absent", WAIT_S, "the reason")
@@ -160,10 +175,54 @@ def test_a_server_that_is_absent_is_asked_for_and_noticed_when_it_comes(tmp_path
         assert found["relations go"]["found"] == "gopls is not installed"
         assert found["relations go"]["advice"] == "go install golang.org/x/tools/gopls@latest"
 
-        for name in ("go", "gopls"):  # they tell a version, and no more
-            (tools / name).write_text(f"#!/bin/sh\necho {name} version 1\n")
-            (tools / name).chmod(0o755)
+        install_go(tools)
 
         wait_until(lambda: state_of_go(home, repo) == "failed", WAIT_S, "the server to be tried")
     finally:
         home.close()
+
+
+def test_a_daemon_that_starts_repeats_no_old_reason(tmp_path: Path) -> None:
+    home, repo, tools = home_without_go(tmp_path)
+    try:
+        home.nibd("init", repo.path)
+        wait_until(lambda: state_of_go(home, repo) == "absent", WAIT_S, "the reason")
+        home.nibd("stop")
+        install_go(tools)
+        said = []
+
+        def is_tried() -> bool:
+            said.append(home.json("status", repo.path, status=None)["relations"]["go"])
+            return bool(said[-1]["state"] == "failed")
+
+        home.nibd("init", "--no-wait", repo.path)
+        refused = home.nibd("refs", "run", cwd=repo.path, status=None).err
+        wait_until(is_tried, WAIT_S, "the server to be tried")
+        assert not [each for each in said if "not installed" in (each["reason"] or "")]
+        assert "not installed" not in refused
+    finally:
+        home.close()
+
+
+@pytest.mark.parametrize(
+    ("state", "looked", "missing", "shown", "reason"),
+    [
+        (State.ABSENT, False, None, State.BUILDING, "its server is being looked for"),
+        (State.ABSENT, True, None, State.BUILDING, "its language server was found, and is about to be asked"),
+        (State.ABSENT, True, "go is not installed", State.ABSENT, "go is not installed"),
+        (State.READY, True, None, State.READY, "old"),
+        (
+            State.READY,
+            True,
+            "go is not installed",
+            State.READY,
+            "old; newer commits and live answers need its server: go is not installed",
+        ),
+        (State.FAILED, True, "go is not installed", State.FAILED, "old"),
+    ],
+)
+def test_what_a_record_says_of_its_server_is_of_now(
+    state: State, looked: bool, missing: str | None, shown: State, reason: str
+) -> None:
+    found = as_of_now(ViewRecord(state, reason="old"), looked=looked, missing=missing)
+    assert (found.state, found.reason) == (shown, reason)

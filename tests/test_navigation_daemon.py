@@ -220,7 +220,8 @@ def test_relations_that_were_deleted_are_not_there(world: World) -> None:
     assert world.ask("references", name="helper")["total"] == 2
     world.folder.clear_relations()
 
-    with pytest.raises(RpcError, match="relations of python are not there"):
+    said = "relations of python are not there for this commit yet: .*; `nibd wait --view relations` comes"
+    with pytest.raises(RpcError, match=said):
         world.ask("references", name="helper")
     assert world.ask("definition", name="helper")["total"] == 1
 

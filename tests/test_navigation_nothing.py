@@ -189,6 +189,12 @@ class TestReasons:
             " not known"
         )
 
+    def test_sections_of_markdown_are_no_symbols(self, world: World) -> None:
+        here = "nothing in code is called Notes; a section of Markdown is (notes.md:1)"
+        for operation in ("definition", "references", "callers"):
+            assert world.reason(operation, name="Notes") == here
+        assert "notes.md:1-1 section Notes" in world.run("symbols", "Notes", status=0)
+
     def test_sites_of_the_name_that_lead_nowhere_are_counted(self, world: World) -> None:
         left = "; 1 place with this name could not be resolved (nibd grep -w mystery)"
         mystery = "function mystery (pkg/open.py:1:5)"

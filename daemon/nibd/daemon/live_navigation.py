@@ -17,6 +17,7 @@ from typing import Any
 
 from nibd.daemon import live_wire
 from nibd.daemon.live_wire import Ask
+from nibd.daemon.navigation_reasons import no_name
 from nibd.daemon.static_navigation import (
     MAX_CANDIDATES,
     OF_FILES,
@@ -97,9 +98,10 @@ class LiveNavigation(Navigation):
 
     def _steps_named(self) -> Steps:
         name, operation = self.question.name, self.question.operation
-        units = meant_by(symbols.find(self.reading.structure, self.reading.listing, name), name)
+        named = symbols.find(self.reading.structure, self.reading.listing, name)
+        units = meant_by(named, name)
         if not units:
-            return Navigated(reason=f"nothing is called {name}")
+            return Navigated(reason=no_name(named, name))
         if operation == "definition":
             return (yield from self._definitions_of(units))
         if not are_one(units):

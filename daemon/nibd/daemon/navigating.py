@@ -36,7 +36,7 @@ from nibd.daemon.static_navigation import (
     may_serve,
     refusal,
 )
-from nibd.daemon.status import Standing, lag, standing
+from nibd.daemon.status import Standing, lag, relations_now, standing
 from nibd.daemon.views import At
 from nibd.ipc.handlers import RequestContext
 from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
@@ -228,7 +228,9 @@ class Navigating:
         if at is not None:
             why = f"{where}: {shown_at(at)} is not published with what is needed: {first.error}"
             return RpcError(ErrorCode.UNPUBLISHED_COMMIT, why)
-        return refusal(first.error.family, where, first.publication, str(first.error))
+        family, newest = first.error.family, first.publication
+        record, progress = relations_now(self._coordinator, state, newest, family)
+        return refusal(family, where, newest, str(first.error), record, progress)
 
     # The answer
 

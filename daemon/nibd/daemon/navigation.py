@@ -28,7 +28,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ import structlog
 
 from nibd.daemon.indexer import DAMAGED
 from nibd.daemon.live_wire import Ask
-from nibd.daemon.navigation_steps import Step, failing, is_unmeasured, lacks_answers, next_step
+from nibd.daemon.navigation_steps import Step, as_of_now, failing, is_unmeasured, lacks_answers, next_step
 from nibd.daemon.navigator import RELATIONS_DAMAGED, SERVER_FAILED, Job
 from nibd.daemon.paths import Paths
 from nibd.daemon.pauses import Pause, Pauses
@@ -47,8 +47,8 @@ from nibd.ipc.children import ChildDied
 from nibd.ipc.messages import ErrorCode, JsonObject, RpcError
 from nibd.repair.private_tree import stamp
 from nibd.stores.repository import RepositoryFolder
-from nibd.stores.snapshot import Publication, Snapshot, decode_view
-from nibd.stores.types import CheckoutId, RepositoryId, TreeId
+from nibd.stores.snapshot import Publication, Snapshot, ViewRecord, decode_view
+from nibd.stores.types import CheckoutId, RepositoryId, State, TreeId
 
 MOVING_S = 1.0
 LATER_S = 6.0
@@ -85,6 +85,8 @@ class _Seen:
 
     tree: TreeId
     profiles: Mapping[str, str | None]
+    missing: Mapping[str, str]
+    """By family, why it has no server."""
     watched: Mapping[str, str]
     servers: frozenset[str]
     """The families whose servers ran then."""
@@ -274,6 +276,14 @@ class Navigation:
             for repository, work in self._working.items()
             if work.method in STAGES
         }
+
+    def now(self, checkout: CheckoutId, family: str, record: ViewRecord) -> ViewRecord:
+        """The record of a family's relations, which may be of another day, with what is installed now."""
+        if self.absent:
+            return replace(record, reason=self.absent) if record.state is State.ABSENT else record
+        seen = self._seen.get(checkout)
+        looked = seen is not None and family in seen.profiles
+        return as_of_now(record, looked=looked, missing=seen.missing.get(family) if seen else None)
 
     def pids(self) -> dict[RepositoryId, int | None]:
         return {repository: child.pid for repository, child in self._children.items()}
@@ -467,7 +477,8 @@ class Navigation:
         else:
             servers = frozenset(result["servers"])
             audits = tuple(result["audits"])
-            self._seen[checkout.id] = _Seen(tree, result["profiles"], result["watched"], servers, audits)
+            profiles, missing, watched = (result[key] for key in ("profiles", "missing", "watched"))
+            self._seen[checkout.id] = _Seen(tree, profiles, missing, watched, servers, audits)
             self._compared[checkout.id] = asyncio.get_running_loop().time()
             if servers:
                 self._be_quiet(checkout)

@@ -14,7 +14,9 @@ from nibd.query.navigation import Answer, Asked, External, Page, Place
 from nibd.query.navigation_files import TreeFile
 from nibd.query.navigation_symbols import unit_named
 from nibd.query.navigation_view import FamilyView
+from nibd.repair.windows import SECTION
 from nibd.stores.relation_types import RelationKind, Target
+from nibd.stores.structure import StoredUnit
 from nibd.stores.types import Level, RepoPath
 
 _CALLS = (RelationKind.CALL,)
@@ -34,6 +36,13 @@ def no_place(file: TreeFile, line: int, col: int) -> str:
         return f"line {line}, column {col} is not there: {has}"
     text = file.text.line_text(line).decode("utf-8", "replace").rstrip("\r\n")
     return f"line {line}, column {col} is not there: the line has {_counted(len(text), 'characters')}"
+
+
+def no_name(units: Sequence[StoredUnit], name: str) -> str:
+    """Of a name that no symbol has; sections of Markdown may."""
+    sections = [f"{shown(unit.file.path)}:{unit.start_line}" for unit in units if unit.kind == SECTION]
+    more = f"; a section of Markdown is ({sections[0]})" if sections else ""
+    return f"nothing{' in code' if sections else ''} is called {name}{more}"
 
 
 def no_identifier(file: TreeFile, byte: int) -> str:

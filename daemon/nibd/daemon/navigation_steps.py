@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from nibd.repair.relations.families import families_of
 from nibd.stores.snapshot import Snapshot, ViewRecord
@@ -58,6 +59,23 @@ def is_assured(record: ViewRecord, least: Assurance | None) -> bool:
 
 def families_of_tree(snapshot: Snapshot) -> list[str]:
     return families_of(snapshot.views[View.STRUCTURAL].counts)
+
+
+def as_of_now(record: ViewRecord, *, looked: bool, missing: str | None) -> ViewRecord:
+    """A record with what is known now of its server, which may have come or gone since it was made.
+
+    `looked`: whether that was looked up since the daemon started and since something was installed. `missing`
+    is why there is none then.
+    """
+    if record.state is State.READY and missing:
+        why = f"newer commits and live answers need its server: {missing}"
+        return replace(record, reason="; ".join(filter(None, (record.reason, why))))
+    if record.state is not State.ABSENT:
+        return record
+    if missing:
+        return replace(record, reason=missing)
+    found = "its language server was found, and is about to be asked"
+    return replace(record, state=State.BUILDING, reason=found if looked else "its server is being looked for")
 
 
 def failing(records: Iterable[ViewRecord]) -> str | None:

@@ -99,14 +99,15 @@ class Job:
 class Result:
     """What the daemon gets: `families` has records as `nibd.stores.snapshot.encode_view` makes them.
 
-    `profiles` are those that the families' relations have, or would have, now; `None`: there is no server.
-    `later` says why a family has to wait. When one of `watched` has another stamp (`private_tree.stamp`),
-    it is time to look again.
+    `profiles` are those that the families' relations have, or would have, now; `None`: there is no server,
+    and `missing` says why. `later` says why a family has to wait. When one of `watched` has another stamp
+    (`private_tree.stamp`), it is time to look again.
     """
 
     tree: str
     families: dict[str, Json] = field(default_factory=dict)
     profiles: dict[str, str | None] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
     later: dict[str, str] = field(default_factory=dict)
     watched: dict[str, str] = field(default_factory=dict)
     servers: dict[str, int] = field(default_factory=dict)
@@ -292,8 +293,9 @@ class Navigator:
                 continue
             try:
                 result.profiles[family] = relating.profile(family)
-            except ServerMissing:
+            except ServerMissing as missing:
                 result.profiles[family] = None
+                result.missing[family] = str(missing)
         return result
 
     def _finished(self, result: Result, job: Job, snapshot: Snapshot) -> Json:

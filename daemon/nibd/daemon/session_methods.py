@@ -15,7 +15,7 @@ from nibd.daemon.parameters import Parameters
 from nibd.daemon.reading import Reading
 from nibd.daemon.sessions import MAX_TRACE, Session, Sessions
 from nibd.daemon.static_navigation import refusal
-from nibd.daemon.status import has_relations, lag, standing
+from nibd.daemon.status import has_relations, lag, relations_now, standing
 from nibd.daemon.views import At
 from nibd.ipc.handlers import RequestContext
 from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
@@ -105,7 +105,9 @@ class SessionMethods:
         if not lacking or at is not None:
             return self._host.not_served(state, now, needed, at)
         where = str(state.checkout.work_tree)
-        return refusal(lacking[0], where, newest, f"no relations of {lacking[0]} yet")
+        family = lacking[0]
+        record, progress = relations_now(self._coordinator, state, newest, family)
+        return refusal(family, where, newest, f"no relations of {family} yet", record, progress)
 
     async def _described(
         self, state: CheckoutState, session: Session, needed: frozenset[View], families: list[str]

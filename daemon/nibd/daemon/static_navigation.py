@@ -27,9 +27,10 @@ from nibd.query.navigation_symbols import targets_of_unit
 from nibd.query.navigation_view import FamilyView
 from nibd.repair.syntax.occurrences import FileSymbols
 from nibd.repair.text import Text, decode
+from nibd.repair.windows import SECTION
 from nibd.stores.bounded_cache import BoundedCache
 from nibd.stores.relation_types import FAMILY_OF, Target
-from nibd.stores.snapshot import Publication
+from nibd.stores.snapshot import Publication, ViewRecord
 from nibd.stores.structure import StoredUnit
 from nibd.stores.types import BlobId, FileVersion, Level, RepoPath, State, View
 
@@ -222,7 +223,7 @@ class Navigation:
         found = symbols.find(self.reading.structure, self.reading.listing, self.question.name)
         units = meant_by(found, self.question.name)
         if not units:
-            return Navigated(reason=f"nothing is called {self.question.name}")
+            return Navigated(reason=reasons.no_name(found, self.question.name))
         if self.question.operation == "definition":
             page = self.question.page
             places = map(self._place, units[page.offset : page.offset + page.k])
@@ -307,7 +308,7 @@ class Navigation:
         """The relations of a family, which must have those of the file at `path`."""
         view = self._view(family)
         if view is None:
-            raise UnservedError(family, f"the relations of {family} are not there")
+            raise UnservedError(family, f"the relations of {family} are not there for this commit yet")
         if view.record(path) is None:
             coverage = self.reading.snapshot.relations[family].coverage
             what = f"{coverage.done} of {coverage.of} files, and not {shown(path)}"
@@ -333,9 +334,16 @@ def may_serve(publication: Publication) -> bool:
     return any(record.serves for record in publication.snapshot.relations.values())
 
 
-def refusal(family: str, where: str, newest: Publication | None, message: str) -> RpcError:
-    """Why no snapshot has what is asked for, as the newest one has it."""
-    record = newest.snapshot.relations.get(family) if newest else None
+def refusal(
+    family: str,
+    where: str,
+    newest: Publication | None,
+    message: str,
+    record: ViewRecord | None,
+    progress: str,
+) -> RpcError:
+    """Why no snapshot has what is asked for, as the newest one has it. `record` is the family's as of now,
+    `progress` what is being done of relations there, empty if nothing is."""
     if record is None and newest:
         reason = newest.snapshot.views[View.STRUCTURAL].capabilities.get("relations")
         if reason:
@@ -343,8 +351,9 @@ def refusal(family: str, where: str, newest: Publication | None, message: str) -
     if record and record.state in (State.ABSENT, State.FAILED) and not record.serves:
         code = ErrorCode.VIEW_ABSENT if record.state is State.ABSENT else ErrorCode.VIEW_NOT_READY
         return RpcError(code, f"{where} has no relations of {family}: {record.reason}")
-    why = (record.reason if record else None) or "they are being built"
-    return RpcError(ErrorCode.VIEW_NOT_READY, f"{where}: {message}: {why}")
+    why = progress or (record.reason if record else None) or "they are being built"
+    wait = "`nibd wait --view relations` comes back when they are there"
+    return RpcError(ErrorCode.VIEW_NOT_READY, f"{where}: {message}: {why}; {wait}")
 
 
 def _version(reading: Reading, path: RepoPath) -> FileVersion | None:
@@ -353,10 +362,10 @@ def _version(reading: Reading, path: RepoPath) -> FileVersion | None:
 
 
 def meant_by(units: Sequence[StoredUnit], name: str) -> list[StoredUnit]:
-    """Those whose whole qualified name it is; if there are none, all whose end it is."""
+    """The symbols whose whole qualified name it is; if there are none, all whose end it is."""
     parts = symbols.components(name)
-    whole = [unit for unit in units if len(symbols.components(unit.qualified)) == len(parts)]
-    return [unit for unit in whole or units if unit.level is not Level.FILE]
+    code = [unit for unit in units if unit.level is not Level.FILE and unit.kind != SECTION]
+    return [unit for unit in code if len(symbols.components(unit.qualified)) == len(parts)] or code
 
 
 def are_one(units: Sequence[StoredUnit]) -> bool:

@@ -17,7 +17,7 @@ from nibd.daemon.views import serves
 from nibd.ipc.messages import Json, JsonObject
 from nibd.stores.errors import CorruptStore, StoreError
 from nibd.stores.repository import RepositoryFolder
-from nibd.stores.snapshot import Publication, Snapshot
+from nibd.stores.snapshot import Publication, Snapshot, ViewRecord
 from nibd.stores.types import State, View
 
 
@@ -60,6 +60,7 @@ async def relations_json(
     assert now.newest is not None, "a family is of a snapshot"
     serving, record = now.relating[family], now.newest.snapshot.relations[family]
     navigation = coordinator.navigation
+    record = navigation.now(state.checkout.id, family, record)
     lost, failure = navigation.lost.get(state.checkout.repository), navigation.failures.get(state.checkout.id)
     if lost:
         why = f"the relations were damaged and are being made again: {lost.reason}"
@@ -76,6 +77,17 @@ async def relations_json(
     described = wire.view(record, serving, behind, _stale_reason(state, now, serving, record.state))
     measured = record if record.agreement or serving is None else serving.snapshot.relations[family]
     return described | {"work": dict(record.work), "agreement": wire.agreement(measured)}
+
+
+def relations_now(
+    coordinator: Coordinator, state: CheckoutState, newest: Publication | None, family: str
+) -> tuple[ViewRecord | None, str]:
+    """What the newest snapshot says of a family's relations, as of now, and what is being done of them."""
+    record = newest.snapshot.relations.get(family) if newest else None
+    progress = coordinator.navigation.progress().get(state.checkout.repository)
+    total = f" of {progress['total']}" if progress and progress["total"] else ""
+    done = f"{progress['stage']}: {progress['done']}{total} done" if progress else ""
+    return record and coordinator.navigation.now(state.checkout.id, family, record), done
 
 
 async def view_json(

@@ -17,6 +17,8 @@ from nibd.stores.types import Level, Unit
 
 WINDOW_LINES = 50
 WINDOW_STEP = 40
+SECTION = "section"
+"""The kind of a unit that is one."""
 SECTION_LINES = 80
 """A section is cut into windows when it is longer than this."""
 
@@ -48,7 +50,7 @@ def section_units(content: bytes) -> tuple[Unit, ...]:
         parts = [(first, last)] if last - first <= SECTION_LINES else _windows(first, last)
         qualified = " > ".join(path)[:MAX_QUALIFIED_CHARACTERS]
         name = path[-1] if path else ""
-        units += [_unit("section", name, qualified, lines, offsets) for lines in parts]
+        units += [_unit(SECTION, name, qualified, lines, offsets) for lines in parts]
     return tuple(units)
 
 
