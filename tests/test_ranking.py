@@ -126,6 +126,35 @@ def test_what_the_best_files_import_is_pulled_up(tmp_path: Path) -> None:
         assert tree.evidence("total of the ledger", "pkg/zeta.py")["imported by the best files"] > 0
 
 
+def test_what_imports_the_best_files_is_pulled_up(tmp_path: Path) -> None:
+    same = "def helper(value):\n    '''of the ledger'''\n    return value\n"
+    files = {
+        "pkg/ledger.py": "def ledger_total(ledger): ...\n",
+        "pkg2/zeta.py": "from pkg.ledger import ledger_total\n\n" + same, "pkg3/eta.py": same, **FILLER,
+    }  # fmt: skip
+    with ranked_tree(tmp_path, files) as tree:
+        of_zeta = tree.evidence("total of the ledger", "pkg2/zeta.py")
+        assert of_zeta["imports the best files"] > 0
+        assert "imports the best files" not in tree.evidence("total of the ledger", "pkg3/eta.py")
+
+
+def test_a_go_package_that_many_files_import_is_pulled_up_less(tmp_path: Path) -> None:
+    """An import names the folder: how its files are called says nothing of how often it is imported."""
+    importer = 'package a\n\nimport (\n\t"example.org/x/rare"\n\t"example.org/x/hub"\n)\n\n'
+    helper = "package {}\n\nfunc Helper() {{}}\n"
+    files = {
+        "a/ledger.go": importer + "func LedgerTotal() { rare.Helper(); hub.Helper() }\n",
+        "x/rare/hub.go": helper.format("rare"), "x/hub/rare.go": helper.format("hub"),
+        **{f"b{n}/b.go": f'package b\n\nimport "example.org/x/hub"\n\nfunc F{n}() {{}}\n' for n in range(9)},
+    }  # fmt: skip
+    with ranked_tree(tmp_path, files) as tree:
+        of_rare, of_hub = (
+            tree.evidence("total of the ledger: helper", path)["imported by the best files"]
+            for path in ("x/rare/hub.go", "x/hub/rare.go")
+        )
+        assert of_rare > of_hub
+
+
 def test_units_of_one_file_with_one_name_are_one_hit(tmp_path: Path) -> None:
     overloads = "\n".join(f"def convert(value):\n    return value + {n}\n" for n in range(4))
     files = {"src/a.py": overloads, "src/b.py": "def convert(v): ...\n", **FILLER}

@@ -67,7 +67,7 @@ def outline_of(paths: tuple[str, ...]) -> Outline:
     for folder in sorted(folders):
         by_last.setdefault(folder.rpartition(b"/")[2], []).append(folder)
     tables = [{k: tuple(v) for k, v in table.items()} for table in (folders, names, imports, by_last)]
-    return Outline(*tables, {})
+    return Outline(*tables, {}, {})
 
 
 @pytest.mark.parametrize(

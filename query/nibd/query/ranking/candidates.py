@@ -90,9 +90,7 @@ def candidates(
     usual = weights.ISSUE_CANDIDATES if understood.shape is Shape.ISSUE else weights.SHORT_CANDIDATES
     most = usual * widening
     wanted = {
-        term: group.weights[0]
-        for group in terms.groups[: weights.CANDIDATE_TERMS]
-        for term in group.terms
+        term: group.weights[0] for group in terms.groups[: weights.CANDIDATE_TERMS] for term in group.terms
     }
     files: dict[RepoPath, File] = {}
     ways = {}

@@ -36,6 +36,7 @@ class Evidence(StrEnum):
     NAMES = "names that it defines"
     COVERED = "words of the title that it has at all"
     IMPORTED = "imported by the best files"
+    IMPORTER = "imports the best files"
     FOLDER = "other good files in its folder"
     STEM = "its stem"
     STEM_TITLE = "its stem, title"
@@ -44,9 +45,7 @@ class Evidence(StrEnum):
     FRAME = "is in the stack trace"
 
 
-ABSOLUTE = frozenset(
-    {Evidence.STEM, Evidence.STEM_TITLE, Evidence.DEFINES, Evidence.PATH, Evidence.FRAME}
-)
+ABSOLUTE = frozenset({Evidence.STEM, Evidence.STEM_TITLE, Evidence.DEFINES, Evidence.PATH, Evidence.FRAME})
 """These are not divided by their greatest value: a weak match is weak however alone it is."""
 
 Found = Mapping[Evidence, Floats]
@@ -89,7 +88,7 @@ def gather(
     text = _shares(found[Evidence.FILE]) + _shares(found[Evidence.UNIT])
     usual = np.array(ordinary, bool)
     strong = (text + found[Evidence.STEM]) * np.where(usual, 1.0, weights.UNORDINARY_IMPORTING)
-    found[Evidence.IMPORTED] = _imported(tree, files, strong)
+    found[Evidence.IMPORTED], found[Evidence.IMPORTER] = _along_imports(tree, files, strong)
     hot = text * np.where(usual, 1.0, weights.UNORDINARY_IN_FOLDER)
     found[Evidence.FOLDER] = _in_folder(tree, files, hot)
     return Gathered(found, unit_terms)
@@ -139,32 +138,33 @@ def _shares(values: Floats) -> Floats:
     return values / most if most > 0 else values
 
 
-def _imported(tree: Tree, files: Sequence[File], strong: Floats) -> Floats:
-    """What the best files import: strength / sqrt(their imports + 1), over sqrt(importers + 2).
+def _along_imports(tree: Tree, files: Sequence[File], strong: Floats) -> tuple[Floats, Floats]:
+    """What the best files import, and what imports them.
 
-    How many files import one is told by how many have an import with its last component.
+    The first: strength / sqrt(their imports + 1), over sqrt(importers + 2); the second the other way round.
+    How many files import one is told by how many have an import with its import name.
     """
-    sums: defaultdict[RepoPath, float] = defaultdict(float)
+    targets = [_targets(tree, file) for file in files]
+    importers = np.array([tree.outline.importing.get(import_name(file.path), 0) for file in files], float)
+    imported: defaultdict[RepoPath, float] = defaultdict(float)
+    importing: dict[RepoPath, float] = {}
     for at in best_first(strong, weights.IMPORTS_FROM):
-        targets = _targets(tree, files[at])
-        for target in targets:
-            sums[target] += float(strong[at]) / sqrt(len(targets) + 1)
-    return np.array([_over_importers(tree, file.path, sums.get(file.path, 0.0)) for file in files], float)
+        importing[files[at].path] = float(strong[at] / np.sqrt(importers[at] + 1))
+        for target in targets[at]:
+            imported[target] += float(strong[at]) / sqrt(len(targets[at]) + 1)
+    down = _of_files(files, imported) / np.sqrt(importers + 2)
+    up = [sum(importing.get(each, 0.0) for each in found) / sqrt(len(found) + 2) for found in targets]
+    return down, np.array(up, float)
 
 
 def _targets(tree: Tree, file: File) -> list[RepoPath]:
     known = tree.outline.targets.get(file.path)
     if known is not None:
         return known
-    at = tree.structure.at_path(tree.listing, file.path)
-    modules = [each.module for each in tree.structure.imports(at[0])] if at else []
+    modules = tree.outline.modules.get(file.path, ())
     found = imported_files(file.path, file.language, modules, tree.outline)
     tree.outline.remember(file.path, found)
     return found
-
-
-def _over_importers(tree: Tree, path: RepoPath, value: float) -> float:
-    return value / sqrt(tree.outline.importing.get(import_name(path), 0) + 2) if value else 0.0
 
 
 def _in_folder(tree: Tree, files: Sequence[File], scores: Floats) -> Floats:

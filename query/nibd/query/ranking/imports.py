@@ -28,9 +28,7 @@ _NO_NAMES = frozenset({b"", b"crate", b"self", b"super", b"*", b"@"})
 _AROUND = b"\"'<>`; \t"
 
 
-def imported_files(
-    path: RepoPath, language: str, modules: Iterable[str], outline: Outline
-) -> list[RepoPath]:
+def imported_files(path: RepoPath, language: str, modules: Iterable[str], outline: Outline) -> list[RepoPath]:
     """In path order, each once, without `path` itself."""
     found: set[RepoPath] = set()
     for module in modules:

@@ -4,13 +4,15 @@
     by_name     file name in lower case: paths
     by_import   what an import of the file has as its last component: paths
     folders     last component of a folder: folders
+    modules     path: what the file imports, as it is written
     importing   last component of an import: how many files have such an import
 
 The *import name* of a file is its name without ending; of a file that stands for its folder (`__init__.py`,
-`index.ts`, `mod.rs`) that of the folder.
+`index.ts`, `mod.rs`), and of any Go file, that of the folder. `by_import` has no Go file: a Go import names
+a folder.
 
 An outline is made from the one of another tree by the difference of the two listings, so a commit costs what
-it changes (and a copy of five tables). It is the same whatever it was made from, and never changes; it only
+it changes (and a copy of six tables). It is the same whatever it was made from, and never changes; it only
 remembers what was worked out from it.
 """
 
@@ -19,15 +21,17 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from nibd.stores.bitmap import Bitmap
-from nibd.stores.structure import StructureStore
+from nibd.stores.structure import FileRow, StructureStore
 from nibd.stores.types import RepoPath
 
 Sets = Mapping[bytes, tuple[bytes, ...]]
 """Each ascending."""
+
+Targets = dict[RepoPath, list[RepoPath]]
 
 REMEMBERED_FILES = 4096
 STANDS_FOR_FOLDER = frozenset({b"__init__", b"index", b"mod", b"lib", b"main", b"package"})
@@ -42,8 +46,9 @@ class Outline:
     by_name: Sets
     by_import: Sets
     folders: Sets
+    modules: Mapping[RepoPath, tuple[str, ...]]
     importing: Mapping[bytes, int]
-    targets: dict[RepoPath, list[RepoPath]] = field(default_factory=dict, compare=False)
+    targets: Targets = field(default_factory=dict, compare=False)
     """What files were found to import, for whoever asks again; at most `REMEMBERED_FILES`."""
 
     def remember(self, path: RepoPath, targets: list[RepoPath]) -> None:
@@ -63,7 +68,7 @@ class Outline:
         return [RepoPath(before + name) for name in self.by_folder.get(folder, ())]
 
 
-NOTHING = Outline({}, {}, {}, {}, {})
+NOTHING = Outline({}, {}, {}, {}, {}, {})
 
 
 def outline(
@@ -75,10 +80,11 @@ def outline(
     """
     before, old = base
     gone, come = before.minus(listing), listing.minus(before)
+    removed, added = _modules(structure, gone), _modules(structure, come)
     importing = Counter(old.importing)
-    importing.subtract(_importing(structure, gone))
-    importing.update(_importing(structure, come))
-    removed, added = _paths(structure, gone), _paths(structure, come)
+    importing.subtract(_importing(removed))
+    importing.update(_importing(added))
+    kept = {path: modules for path, modules in old.modules.items() if path not in removed}
     by_folder = _changed(old.by_folder, map(_in_folder, removed), map(_in_folder, added))
     touched = {_in_folder(path)[0] for path in (*removed, *added)}
     folders = _changed(
@@ -89,9 +95,11 @@ def outline(
     return Outline(
         by_folder,
         _changed(old.by_name, map(_by_name, removed), map(_by_name, added)),
-        _changed(old.by_import, map(_by_import, removed), map(_by_import, added)),
+        _changed(old.by_import, _by_import(removed), _by_import(added)),
         folders,
+        kept | {path: modules for path, modules in added.items() if modules},
         +importing,
+        _still_known(old, removed.keys(), added.keys()),
     )
 
 
@@ -103,8 +111,9 @@ def import_name(path: RepoPath) -> bytes:
 def import_components(path: RepoPath) -> list[bytes]:
     """A path's components as an import has them."""
     *folders, name = path.split(b"/")
-    stem = name.rpartition(b".")[0] or name
-    return folders if stem in STANDS_FOR_FOLDER and folders else [*folders, stem]
+    stem, _, ending = name.rpartition(b".")
+    stem = stem or name
+    return folders if (stem in STANDS_FOR_FOLDER or ending == b"go") and folders else [*folders, stem]
 
 
 def imported_name(module: str) -> bytes:
@@ -116,13 +125,25 @@ def imported_name(module: str) -> bytes:
     return found[-1] if found else b""
 
 
-def _importing(structure: StructureStore, rows: Bitmap) -> Counter[bytes]:
-    pairs = {(row, imported_name(module)) for row, module in structure.modules(rows)}
-    return Counter(name for _, name in pairs if name)
+def _modules(structure: StructureStore, rows: Bitmap) -> dict[RepoPath, tuple[str, ...]]:
+    """The paths of the indexed files of these rows, each with what it imports."""
+    found: dict[FileRow, list[str]] = {}
+    for row, module in structure.modules(rows):
+        found.setdefault(row, []).append(module)
+    files = (each for each in structure.files(rows) if each[1].skip is None)
+    return {file.path: tuple(dict.fromkeys(found.get(row, ()))) for row, file in files}
 
 
-def _paths(structure: StructureStore, rows: Bitmap) -> list[RepoPath]:
-    return [file.path for _, file in structure.files(rows) if file.skip is None]
+def _importing(modules: Mapping[RepoPath, tuple[str, ...]]) -> Counter[bytes]:
+    """Each last component once a file."""
+    return Counter(name for each in modules.values() for name in set(map(imported_name, each)) if name)
+
+
+def _still_known(old: Outline, removed: Collection[RepoPath], added: Collection[RepoPath]) -> Targets:
+    """What imports lead to depends on the file and on which paths there are."""
+    if set(removed) != set(added):
+        return {}
+    return {path: targets for path, targets in dict(old.targets).items() if path not in removed}
 
 
 def _in_folder(path: RepoPath) -> tuple[bytes, bytes]:
@@ -134,8 +155,8 @@ def _by_name(path: RepoPath) -> tuple[bytes, bytes]:
     return path.rpartition(b"/")[2].lower(), path
 
 
-def _by_import(path: RepoPath) -> tuple[bytes, bytes]:
-    return import_name(path), path
+def _by_import(paths: Iterable[RepoPath]) -> Iterator[tuple[bytes, bytes]]:
+    return ((import_name(path), path) for path in paths if not path.endswith(b".go"))
 
 
 def _named_folder(folder: bytes) -> tuple[bytes, bytes]:

@@ -45,11 +45,12 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """`ended` when there would be no more hits however wide the search."""
+    """`ended` when there would be no more hits however wide the search. `terms` are the query's."""
 
     hits: list[Hit]
     explanation: Explanation
     ended: bool
+    terms: QueryTerms
 
 
 def rank(
@@ -99,7 +100,7 @@ def rank(
         [ranked.explained(*place) for place in places],
     )
     ended = found.ended and (level is Level.FILE or len(found.files) <= most_files)
-    return Ranking(hits, explanation, ended)
+    return Ranking(hits, explanation, ended, terms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +174,7 @@ class _Files:
         counted, terms = self._counted, self._terms
         totals = self._tree.generation.totals(Population.UNITS)
         within = np.isin(counted.file_of, files)
-        weighed = text_scores.weigh_units(
-            counted, totals, terms, np.flatnonzero(within), weights.UNIT_B
-        )
+        weighed = text_scores.weigh_units(counted, totals, terms, np.flatnonzero(within), weights.UNIT_B)
         text, words = (
             text_scores.unit_scores(weighed, terms.importance[each], len(counted.file_of), weights.UNIT_K1)
             for each in (ALL, WORDS)
