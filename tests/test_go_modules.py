@@ -31,9 +31,7 @@ def go_mod(name: str = "app", more: str = "") -> str:
 
 class TestText:
     def test_statements_of_lines_and_blocks(self) -> None:
-        text = (
-            'module "example.org/app" // a\ngo 1.21\nrequire(\na.org/b v1 // indirect\nc.org/d v2\n)\n'
-        )
+        text = 'module "example.org/app" // a\ngo 1.21\nrequire(\na.org/b v1 // indirect\nc.org/d v2\n)\n'
         found = [(each.verb, each.words, each.is_indirect) for each in statements(text)]
         assert found == [
             ("module", ("example.org/app",), False),
@@ -96,6 +94,21 @@ def test_a_newer_go_and_absent_modules_are_limits(tmp_path: Path) -> None:
         assert "modules that are not on this machine: example.org/dep, example.org/Other" in limits(project)
         assert overlaid(project) == {"go.mod"}
         assert (project.root / "go.mod").read_text() == files["go.mod"]
+
+
+def test_copies_are_removed_when_others_take_their_place(tmp_path: Path) -> None:
+    def copies() -> list[str]:
+        return sorted(path.suffix for path in (tmp_path / "cache" / "go-mod").iterdir())
+
+    with Project(tmp_path, "go", {"go.mod": go_mod(more=NEWER + REQUIRE), "app.go": APP}) as project:
+        assert copies() == [".json", ".mod"]
+        project.write("go.mod", go_mod(more=NEWER + REQUIRE + "require example.org/more v1.0.0\n"))
+        project.server.changed([], [RepoPath(b"go.mod")], [])
+        assert copies() == [".json", ".mod"]
+        assert "example.org/more" in limits(project)
+        project.write("go.mod", go_mod(more="go 1.20\n"))
+        project.server.changed([], [RepoPath(b"go.mod")], [])
+        assert copies() == []
 
 
 def test_what_can_be_loaded_has_no_copy(tmp_path: Path) -> None:

@@ -3,8 +3,9 @@
 go loads nothing at all of a module when its `go` directive wants a newer Go, or when one of the modules that
 it requires is not on this machine. So copies of the tree's go.mod and go.work files take their place where
 that is needed (`-overlay`): with a lower directive, without what is absent, and where even that can't be
-loaded, without any requirement. The copies lie in the cache, named by what is in them; the tree's files stay
-what they are. Imports of what was left out lead nowhere, everything else is answered.
+loaded, without any requirement. The copies lie in the cache, named by what is in them, and are removed when
+others take their place; the tree's files stay what they are. Imports of what was left out lead nowhere,
+everything else is answered.
 
 A *workspace* here is a folder in which go is run: that of a go.mod, or that of a go.work for all that it
 uses. What is vendored keeps its requirements, which have to fit the vendor folder.
@@ -94,7 +95,9 @@ class GoModules:
         if left_out:
             names = _listed(list(left_out))
             limits.append(f"modules that are not on this machine: {names} (go mod download)")
-        return Modules(self._overlay(copies) if copies else None, tuple(limits))
+        overlay = self._overlay(copies) if copies else None
+        self._remove_all_but(overlay)
+        return Modules(overlay, tuple(limits))
 
     def _loaded(
         self, workspace: _Workspace, files: _Files, copies: _Copies, deadline: float | None
@@ -167,6 +170,15 @@ class GoModules:
         self.folder.mkdir(parents=True, exist_ok=True)
         replace = {str(path): str(self._written(text, ".mod")) for path, text in sorted(copies.items())}
         return self._written(json.dumps({"Replace": replace}), ".json")
+
+    def _remove_all_but(self, overlay: Path | None) -> None:
+        """Copies of earlier times and of what was tried out: who still reads them is outdated."""
+        kept: set[Path] = set()
+        if overlay is not None:
+            kept = {overlay, *map(Path, json.loads(overlay.read_text())["Replace"].values())}
+        for path in self.folder.iterdir() if self.folder.is_dir() else ():
+            if path not in kept:
+                path.unlink()
 
     def _written(self, text: str, suffix: str) -> Path:
         name = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
