@@ -263,6 +263,28 @@ def test_units_of_one_name_are_told_apart_by_their_order() -> None:
     assert found.changed_keys == {("f", 1)}
 
 
+def test_where_units_that_look_alike_come_or_go_none_of_them_is_kept() -> None:
+    """Else the second of three that look alike, each in a test of its own, would keep what it referred to."""
+    call = """test('N', () => {
+    let count = 0;
+    const load = () => {
+        count++;
+    };
+});
+"""
+    *two, last = (call.replace("N", name) for name in "abc")
+    without = "test('z', () => {\n    const load = () => {\n        other++;\n    };\n});\n"
+    old, new = "".join([*two, last, without]), "".join([without, *two])
+
+    found = change(old, new, "hooks.ts", "typescript")
+
+    assert asked(found).count("count") == 4
+    assert found.renumbered == {("load", n) for n in range(3)}
+    assert found.loses(Target("", RepoPath(b"hooks.ts"), "load", 1, "load", 0))
+    one_more = change("".join(two), "".join([*two, without]), "hooks.ts", "typescript")
+    assert asked(one_more).count("count") == 4
+
+
 def test_broken_code_beside_a_unit_does_not_mix_up_its_sites() -> None:
     found = change(LIB, LIB.replace("import os\n", 'import os\n"""\n'))
     assert found.old is not None

@@ -2,11 +2,14 @@
 
 Units are matched by key and compared by own text. A unit is *deleted*, *added*, *affected* (its own text
 differs), *shifted* (the same text elsewhere) or *unchanged*. Sites of the last two keep their relations, by
-their order in the own text; all others have to be asked.
+their order in the own text; all others have to be asked. Of units that share qualified name and text, as in
+tests, which is which can't be told where there are more or fewer of that name than before: they are
+*renumbered*, and count as affected.
 
 What others may notice of the change:
 
-- a target is *lost* when the line that it stands on, or one that shares its name in that unit, changed;
+- a target is *lost* when the line that it stands on, or one that shares its name in that unit, changed, or
+  its unit was renumbered;
 - a name is *turned* when something visible from outside the unit begins or ceases to be called so, or is
   imported from elsewhere and so leads elsewhere who imports it from here;
 - a symbol's *surface* changed (`surface`): then whoever refers to it may refer to other things through it.
@@ -63,7 +66,9 @@ class FileChange:
     resurfaced: frozenset[Key] = frozenset()
     """Symbols whose surface changed, and those that are gone."""
     changed_keys: frozenset[Key] = frozenset()
-    """Units whose own text changed, of either version; all of a file that came or went."""
+    """Units whose own text changed, of either version, and renumbered ones; all of a file that came or
+    went."""
+    renumbered: frozenset[Key] = frozenset()
 
     def loses(self, target: Target) -> bool:
         """Whether what a relation to `target`, in this file, says may no longer hold."""
@@ -72,6 +77,8 @@ class FileChange:
             return True
         if key not in self.changed_keys:
             return False
+        if key in self.renumbered:
+            return True
         if not target.name:  # the unit as a whole
             return key not in self.new.ordinals
         return self.old.lines_with(key, target.name) != self.new.lines_with(key, target.name)
@@ -105,7 +112,8 @@ def compare(old: SourceFile | None, new: SourceFile | None) -> FileChange:
         keys = frozenset(only.keys)
         all_names = frozenset(names)
         return FileChange(old, new, turned=all_names, rebound=all_names, resurfaced=keys, changed_keys=keys)
-    changed = {
+    renumbered = _renumbered(old, new)
+    changed = renumbered | {
         key for key in {**old.own_texts, **new.own_texts} if old.own_texts.get(key) != new.own_texts.get(key)
     }
     turned = frozenset(name for _, name, _ in _visible(old) ^ _visible(new))
@@ -118,7 +126,22 @@ def compare(old: SourceFile | None, new: SourceFile | None) -> FileChange:
         *_rebound(old, new),
         frozenset(key for key in changed if surface(old, key) != surface(new, key)),
         frozenset(changed),
+        renumbered,
     )
+
+
+def _renumbered(old: SourceFile, new: SourceFile) -> frozenset[Key]:
+    """The one that is left over may be any of those that looked like it, each among names of its own."""
+    before, after = (Counter(qualified for qualified, _ in file.keys) for file in (old, new))
+    found: set[Key] = set()
+    for file in (old, new):
+        alike = Counter((key[0], text) for key, text in file.own_texts.items())
+        found.update(
+            key
+            for key, text in file.own_texts.items()
+            if alike[key[0], text] > 1 and before[key[0]] != after[key[0]]
+        )
+    return frozenset(found)
 
 
 def _kept(old: SourceFile, new: SourceFile, changed: set[Key]) -> dict[int, int]:
