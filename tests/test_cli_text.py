@@ -44,7 +44,9 @@ def hit(**changed: Any) -> dict[str, Any]:
         "kind": "function",
         "name": "run",
         "score": 12.345678,
-        "snippet": "def run():\n    return 1\n",
+        "snippet": "def run():\n    return 1",
+        "snippet_line": 3,
+        "matches": [{"line": 4, "column": 5, "end_column": 11}],
         "edited": False,
     } | changed
 
@@ -82,9 +84,13 @@ def test_a_fresh_answer_is_a_header_and_its_hits() -> None:
         "commit aaaaaaaaaa; lexical exact\n"
         "\n"
         "src/app.py:3-9 function run  12.35\n"
-        "    def run():\n"
-        "        return 1"
+        "     3  def run():\n"
+        "     4      return 1"
     )
+
+
+def test_matched_words_are_marked_on_a_terminal() -> None:
+    assert render(answer(), Style(True)).endswith("\x1b[2m     4\x1b[0m      \x1b[1;31mreturn\x1b[0m 1")
 
 
 def test_nothing_found_is_said() -> None:
@@ -145,8 +151,8 @@ def test_edited_files_are_named_once_and_marked_at_the_hit() -> None:
 
 
 def test_long_snippets_are_cut_and_missing_ones_are_left_out() -> None:
-    long = "".join(f"line {number}\n" for number in range(40))
-    text = render(answer(hits=[hit(snippet=long), hit(snippet=None, score=None, name="")]), PLAIN)
+    long = "\n".join(f"line {number}" for number in range(40))
+    text = render(answer(hits=[hit(snippet=long), hit(snippet=None, score=None, name="", matches=[])]), PLAIN)
 
     assert "… 28 lines more" in text
     assert text.endswith("src/app.py:3-9 function")

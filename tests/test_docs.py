@@ -21,10 +21,11 @@ import structlog
 
 from daemon_world import NO_DENSE, Daemon, configure, running
 from gitrepo import Repo
-from nibd.daemon import wire
+from nibd.daemon import searching, wire
 from nibd.daemon.cli import COMMANDS
 from nibd.daemon.coordinator import Coordinator
 from nibd.daemon.doctor import Verdict
+from nibd.daemon.filtering import AskedFilters
 from nibd.daemon.grepping import Request
 from nibd.daemon.paths import Paths
 from nibd.daemon.registry import Registry
@@ -36,7 +37,9 @@ from nibd.hooks import Outcome
 from nibd.ipc.client import Client
 from nibd.ipc.handlers import Method
 from nibd.ipc.messages import ErrorCode
+from nibd.query.forms import Form
 from nibd.query.hits import Hit
+from nibd.query.planning import AUTO, LARGEST, Plan, widths_by_name
 from nibd.repair.git import Absence
 from nibd.stores.lexical_documents import Field, Population
 from nibd.stores.types import Assurance, BlobId, Level, RepoPath, Skip, State, View
@@ -48,8 +51,8 @@ PROTOCOL = (ROOT / "docs" / "protocol.md").read_text()
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 DECISIONS = ROOT / "docs" / "decisions"
 WORDS: tuple[type[Enum], ...] = (
-    Absence, Assurance, Field, Kind, Lane, Narrowing, Outcome, Population, Skip, State, UnitChange,
-    Verdict, View,
+    Absence, Assurance, Field, Form, Kind, Lane, Narrowing, Outcome, Plan, Population, Skip, State,
+    UnitChange, Verdict, View,
 )  # fmt: skip
 PORTIONS = ("bench", "daemon", "hooks", "ipc", "query", "repair", "stores", "systemd")
 PLACES = re.compile(rf"(?:{'|'.join(PORTIONS)}|docs|tests)/[\w./-]+\w")
@@ -102,6 +105,15 @@ def daemon() -> Iterator[Daemon]:
 
 # The protocol
 
+SHARED: dict[str, Any] = {
+    "sessions.at(given": Sessions.at,
+    "sessions.take(given": Sessions.take,
+    "_reach(given": searching._reach,
+    "Filters.take_of_units(given": AskedFilters.take_of_units,
+    "Filters.take(given": AskedFilters.take,
+}
+"""What takes parameters for several methods; one that is taken by another stands before it."""
+
 
 def test_every_key_that_crosses_the_wire_is_in_the_protocol(daemon: Daemon, tmp_path: Path) -> None:
     repo = Repo(tmp_path / "repo")
@@ -152,6 +164,7 @@ def test_every_key_that_crosses_the_wire_is_in_the_protocol(daemon: Daemon, tmp_
     of_processes = set(processes) | {key for process in processes.values() for key in process}
     assert of_processes == meaning("Statistics", "processes")
 
+    assert answers["search"].pop("plan") == explained.pop("plan") == "lexical"
     for method, answer in answers.items():
         assert keys("Answers") == set(answer), method
         assert meaning("Answers", "snapshot") == set(answer["snapshot"])
@@ -160,14 +173,20 @@ def test_every_key_that_crosses_the_wire_is_in_the_protocol(daemon: Daemon, tmp_
         assert keys("Hits") - own == set(answer["hits"][0]), method
         for view in answer["views"].values():
             assert set(view) == keys("Views") - {"work"}, method
-    assert keys("Answers") | {"explain"} == set(explained)
-    assert keys("Explanations") == set(explained["explain"])
+    assert_explained(explained)
     assert keys("Grep") | keys("Answers") - {"broken"} == set(found)
     assert keys("Broken files") == set(status["broken"])
     assert keys("Matches") == set(found["hits"][0]) | set(counted["hits"][0])
     for value in progress:
         assert set(value) == {"stage", "done", "total"}
         assert value["stage"] in quoted(section("Progress"))
+
+
+def assert_explained(answer: Any) -> None:
+    assert keys("Answers") | {"explain"} == set(answer)
+    assert keys("Explanations") == set(answer["explain"])
+    assert meaning("Explanations", "plan") == set(answer["explain"]["plan"])
+    assert meaning("Hits", "matches") == set(answer["hits"][0]["matches"][0])
 
 
 def test_every_method_is_in_the_protocol_with_its_parameters(tmp_path: Path) -> None:
@@ -178,11 +197,11 @@ def test_every_method_is_in_the_protocol_with_its_parameters(tmp_path: Path) -> 
     for name, method in methods.items():
         handler: Any = method.handler if isinstance(method, Method) else method
         source = inspect.getsource(handler) + (inspect.getsource(Request.take) if name == "grep" else "")
-        for call, shared in (("sessions.at(given", Sessions.at), ("sessions.take(given", Sessions.take)):
+        for call, shared in SHARED.items():
             source += inspect.getsource(shared) if call in source else ""
             source += inspect.getsource(Sessions.take) if "self.take(given" in source else ""
         taken[name] = set(re.findall(r"given\.\w+\(\"(\w+)\"", source))
-    values = {"lexical", "structural", "dense", "hybrid", "L0", "L1", "L2"}
+    values = {"lexical", "structural", "dense", "hybrid", "auto", "L0", "L1", "L2"}
 
     assert {next(iter(quoted(row[0]))): quoted(row[1]) - values for row in rows("Methods")} == taken
 
@@ -198,6 +217,11 @@ def test_hits_of_ranked_answers_have_no_more_keys_than_documented() -> None:
     found = Hit(RepoPath(b"a"), 1, 1, "file", "", Level.FILE, "text", BlobId("0" * 40), 1.0)
 
     assert set(wire.hit(found, None, None)) == keys("Hits") - {"level", "parent"}
+
+
+def test_every_plan_and_every_width_is_in_the_protocol() -> None:
+    assert keys("Search") == {*Plan, AUTO}
+    assert widths_by_name(LARGEST).keys() <= quoted(section("Search"))
 
 
 def test_every_error_code_is_in_the_protocol_with_its_number() -> None:

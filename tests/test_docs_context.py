@@ -26,9 +26,9 @@ def test_every_key_of_a_packet_and_of_a_trace_is_in_the_protocol(daemon: Daemon,
         session.call("search", query="alpha")
         trace = session.trace()
 
-    assert keys("Context") | keys("Answers") - {"hits"} == set(packet)
+    assert keys("Context") | {"plan"} | keys("Answers") - {"hits"} == set(packet)
     assert meaning("Context", "tokens") == set(packet["tokens"])
-    of_hit = keys("Hits") - {"level", "parent", "snippet"}
+    of_hit = keys("Hits") - {"level", "parent", "snippet", "snippet_line", "matches"}
     assert set(packet["units"][0]) == of_hit | {"tokens", "also"}
     assert set(nothing["left_out"][0]) == of_hit | {"tokens", "reason"}
     assert set(compacted) == {"messages", "rewritten", "tokens"} <= quoted(section("Context"))

@@ -29,6 +29,8 @@ BUDGET = 8000
 MAX_BUDGET = 1_000_000
 MAX_MESSAGES = 10_000
 MAX_TOOLS = 100
+SHOWN = ("snippet", "snippet_line", "matches")
+"""What a hit of a search has and one of a packet has not: its text is there."""
 
 
 class Contexts:
@@ -117,7 +119,7 @@ def _left_out(packet: Packet, wired: dict[tuple[bytes, int, int, str], JsonObjec
 
 
 def _address(hit: JsonObject) -> JsonObject:
-    return {key: value for key, value in hit.items() if key != "snippet"}
+    return {key: value for key, value in hit.items() if key not in SHOWN}
 
 
 def _of_wire(found: JsonObject) -> Hit:

@@ -13,19 +13,20 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from nibd.daemon.answers import Blobs
+from nibd.daemon.filtering import AskedFilters, Changes
 from nibd.daemon.parameters import Parameters
-from nibd.daemon.path_globs import GlobError, PathGlobs
 from nibd.daemon.reading import Reading
 from nibd.daemon.registry import Checkout
 from nibd.daemon.wire import path_fields
 from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
+from nibd.query.filters import Filters
 from nibd.query.grep import Asked, Found, Mode, OutOfTimeError, Page, Text, search
 from nibd.query.matching import Shown, normalized
 from nibd.query.pattern import PatternError, compile_pattern
-from nibd.query.ranking.path_classes import is_test
-from nibd.repair.languages import CODE_LANGUAGES, MARKDOWN, TEXT, language_of
+from nibd.repair.languages import language_of
 from nibd.repair.text import decode
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.trigram_store import Candidates
@@ -35,14 +36,12 @@ from nibd.stores.types import FileVersion, RepoPath, Skip
 MAX_HITS = 10_000
 MAX_CONTEXT = 20
 MAX_OFFSET = 10_000_000
-MAX_GLOBS = 100
 TIME_S = 3.0
 MAX_TIME_S = 25.0
 """Less than the socket's own limit for a request, after which there would be no answer at all."""
 GIVES_WAY_S = 0.05
 SORTED_ROWS = 1_000
 """Of more candidates only as many are read as are searched."""
-LANGUAGES = (*CODE_LANGUAGES, MARKDOWN, TEXT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +49,7 @@ class Request:
     """What a client asked for. `start` is the path from which on files are searched."""
 
     asked: Asked
-    globs: PathGlobs
-    language: str | None
-    tests: str | None
+    filters: AskedFilters
     start: RepoPath
     time_s: float
 
@@ -68,17 +65,13 @@ class Request:
         context = given.integer("context", 0, 0, MAX_CONTEXT)
         try:
             pattern = compile_pattern(text, ignore_case=ignore_case, word=word, literal=literal)
-            globs = PathGlobs.parse(given.texts("paths", MAX_GLOBS))
         except PatternError as error:
             data: Json = {"position": error.position}
             raise RpcError(ErrorCode.INVALID_PARAMS, f"pattern: {error}", data) from error
-        except GlobError as error:
-            raise RpcError(ErrorCode.INVALID_PARAMS, f"paths: {error}") from error
-        language = given.choice("language", LANGUAGES, None)
-        tests = given.choice("tests", ["only", "without"], None)
+        filters = AskedFilters.take(given)
         start = given.repository_path("from")
         time_s = given.number("time_s", TIME_S, MAX_TIME_S)
-        return Request(Asked(pattern, mode, k, offset, context), globs, language, tests, start, time_s)
+        return Request(Asked(pattern, mode, k, offset, context), filters, start, time_s)
 
 
 class Precedence:
@@ -116,6 +109,7 @@ class Grep:
     request: Request
     checkout: Checkout
     blobs: Blobs
+    changes: Changes
     cancelled: threading.Event
     damaged: Callable[[Candidates], None]
     """Told of candidates some of which are there since trigrams are damaged or lacking."""
@@ -135,7 +129,8 @@ class Grep:
         if candidates.damage or candidates.uncovered:
             self.damaged(candidates)
         files = self._files(reading, candidates.rows)
-        page = search(self.request.asked, files, self._passes, self._text, pause)
+        filters = self.request.filters.at(reading, self.checkout, self.changes)
+        page = search(self.request.asked, files, partial(self._passes, filters), self._text, pause)
         edited = _Edited(self.blobs, self.checkout)
         return {
             "hits": [_hit(found, edited) for found in page.found],
@@ -156,13 +151,10 @@ class Grep:
         found = [file for _, file in reading.structure.files(rows) if file.path >= start]
         return sorted(found, key=lambda file: file.path)
 
-    def _passes(self, file: FileVersion) -> bool:
-        asked = self.request
-        if not has_text(file.skip) or not asked.globs.accept(file.path):
+    def _passes(self, filters: Filters, file: FileVersion) -> bool:
+        if not has_text(file.skip):
             return False
-        if asked.tests is not None and is_test(file.path, file.language) is not (asked.tests == "only"):
-            return False
-        return asked.language is None or self._language(file) == asked.language
+        return filters.accept(file.path, file.language if filters.language is None else self._language(file))
 
     def _language(self, file: FileVersion) -> str:
         """A file without units is searched all the same, and its row names no language."""

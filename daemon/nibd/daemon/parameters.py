@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
@@ -129,6 +129,22 @@ class Parameters:
         if not isinstance(value, str) or not _COMMIT.fullmatch(value):
             raise _refused(name, value, "latest, or a whole commit id in lower case")
         return CommitId(value)
+
+    def commit_id(self, name: str) -> CommitId | None:
+        """A commit by its whole id; `None` when none was given."""
+        value = self._left.pop(name, None)
+        if value is not None and not (isinstance(value, str) and _COMMIT.fullmatch(value)):
+            raise _refused(name, value, "a whole commit id in lower case")
+        return None if value is None else CommitId(value)
+
+    def widths(self, name: str, most: Mapping[str, int]) -> dict[str, int]:
+        """An object of whole numbers from 1, each with its own bound; none by default."""
+        value = self._left.pop(name, None)
+        given = {} if value is None else value
+        if not isinstance(given, dict) or not given.keys() <= most.keys():
+            raise _refused(name, value, f"an object with any of {', '.join(most)}")
+        each = Parameters(given)
+        return {key: each.integer(key, 1, 1, most[key]) for key in given}
 
     def rest(self) -> JsonObject:
         """What was not taken, for another method to read."""

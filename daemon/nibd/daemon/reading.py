@@ -12,6 +12,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
+from nibd.query.expansion import Related
+from nibd.query.filters import Filters, Selection, select
 from nibd.query.navigation_view import CachedRelations
 from nibd.query.ranking.candidates import Tree
 from nibd.query.ranking.outline import Outline, outline
@@ -36,6 +38,7 @@ OPEN_GENERATIONS = 4
 OPEN_LISTINGS = 16
 OPEN_MATRICES = 2
 OPEN_OUTLINES = 2
+OPEN_SELECTIONS = 4
 
 
 class OpenStores:
@@ -59,6 +62,7 @@ class OpenStores:
         self._generations: OrderedDict[str, LexicalGeneration] = OrderedDict()
         self._used: set[str] = set()
         self._listings: OrderedDict[ListingId, Bitmap] = OrderedDict()
+        self._selections: OrderedDict[tuple[ListingId, Filters], Selection | None] = OrderedDict()
         self._outlining = threading.Lock()
         self._outlines: OrderedDict[ListingId, tuple[Bitmap, Outline]] = OrderedDict()
         self._matrices: OrderedDict[str, DenseStore] = OrderedDict()
@@ -97,6 +101,18 @@ class OpenStores:
             self._generations.move_to_end(location)
             self._used.add(location)
             return found
+
+    def selection(self, snapshot: Snapshot, filters: Filters) -> Selection | None:
+        key = (snapshot.listing, filters)
+        with self._lock:
+            if key in self._selections:
+                self._selections.move_to_end(key)
+                return self._selections[key]
+        found = select(self.structure, self.listing(snapshot), filters)
+        with self._lock:
+            self._selections[key] = found
+            _trim(self._selections, OPEN_SELECTIONS)
+        return found
 
     def outline(self, snapshot: Snapshot) -> Outline:
         """Made from that of the listing that was asked about last, if there is one."""
@@ -207,9 +223,27 @@ class Reading:
         return self._stores.trigrams.candidates(need, self.listing)
 
     @property
-    def dense(self) -> tuple[DenseStore, Bitmap]:
-        """The matrix, and the rows of it that the snapshot searches."""
+    def dense(self) -> tuple[DenseStore, Bitmap] | None:
+        """The matrix, and the rows of it that the snapshot searches; `None` of a tree without a text."""
+        if self.snapshot.views[View.DENSE].coverage.done == 0:
+            return None
         return self._stores.dense(self.snapshot)
+
+    @property
+    def related(self) -> Related:
+        """Units, and the relations of the families that have some."""
+        cached = self._stores.relations()
+        named = self.snapshot.relations.items() if cached else ()
+        families = {
+            family: (cached, record.resolution)
+            for family, record in named
+            if cached is not None and record.serves and record.resolution is not None
+        }
+        return Related(self.structure, self.listing, self.facts, families)
+
+    def selection(self, filters: Filters) -> Selection | None:
+        """The files of the tree that pass; `None` when all of their units do."""
+        return self._stores.selection(self.snapshot, filters)
 
 
 def _location(snapshot: Snapshot, view: View) -> str:

@@ -21,12 +21,14 @@ from typing import Any, TypeVar
 from nibd.daemon import answers, broken_files, grepping, wire
 from nibd.daemon.contexts import Contexts
 from nibd.daemon.coordinator import CheckoutState, Coordinator
+from nibd.daemon.filtering import Changes
 from nibd.daemon.indexer import DAMAGED
 from nibd.daemon.navigating import Host, Navigating
 from nibd.daemon.navigation_steps import VERIFIED, have_come
 from nibd.daemon.parameters import Parameters
 from nibd.daemon.reading import Reading
 from nibd.daemon.registry import Checkout, RegistryError, checkout_id, repository_id
+from nibd.daemon.searching import NEEDS_STRUCTURE, Searching
 from nibd.daemon.session_methods import SessionMethods
 from nibd.daemon.sessions import Sessions, not_in_session
 from nibd.daemon.status import Standing, doctor, lag, standing, status, view_json
@@ -39,18 +41,13 @@ from nibd.ipc.messages import PROTOCOL_VERSION, ErrorCode, Json, JsonObject, Rpc
 from nibd.query.hits import Hit
 from nibd.repair.git import GitError, discover, open_source
 from nibd.stores.errors import CorruptStore, CorruptStructure, StoreError
+from nibd.stores.relations import CorruptRelations
 from nibd.stores.snapshot import Generation, Publication
 from nibd.stores.trigram_store import Candidates
 from nibd.stores.types import Assurance, CheckoutId, RepoPath, Skip, State, View
 
 QUERY_THREADS = 4
 GREP_THREADS = 2
-PLANS = {
-    "lexical": frozenset({View.LEXICAL}),
-    "dense": frozenset({View.DENSE}),
-    "hybrid": frozenset({View.LEXICAL, View.DENSE}),
-}
-MAX_HITS = 1000
 WAITED_FOR = (Assurance.REPAIRED, Assurance.VERIFIED, Assurance.EXACT)
 PROGRESS_S = 0.5
 """How often the progress of relations is told, which changes without notice."""
@@ -58,7 +55,6 @@ ONE_LOOK_S = 0.5
 """`wait` takes so long at least: who doesn't want to wait is told what is there, not that time was up."""
 LASTING_FAILURES = 4
 """After so many in a row, about 7 s, a failure is not one that passes by itself."""
-NEEDS_STRUCTURE = frozenset({View.STRUCTURAL})
 
 T = TypeVar("T")
 
@@ -82,7 +78,9 @@ class Service:
         self._sessions = Sessions(bounds.max_sessions, bounds.session_idle_s, count)
         host = Host(self._state, self._in_query, self._damage, self._not_served, self._sessions)
         self._navigating = Navigating(coordinator, self._blobs, host)
-        self._contexts = Contexts(self.search, self._blobs, counting, host)
+        self._changes = Changes()
+        self._searching = Searching(coordinator, self._blobs, self._changes, host, self._answer)
+        self._contexts = Contexts(self._searching.search, self._blobs, counting, host)
         self._session_methods = SessionMethods(coordinator, host)
         self._verifications = Verifications(coordinator)
 
@@ -95,8 +93,8 @@ class Service:
             "repository.list": self.list_checkouts,
             "status": self.status,
             "wait": Method(self.wait, None),
-            "search": traced(self.search),
-            "symbols": traced(self.symbols),
+            "search": traced(self._searching.search),
+            "symbols": traced(self._searching.symbols),
             "outline": traced(self.outline),
             "grep": traced(self.grep),
             "navigate": traced(self._navigating.navigate),
@@ -185,52 +183,6 @@ class Service:
             reached = False
         return {"published": reached, "status": await status(self._coordinator, state)}
 
-    async def search(self, params: JsonObject, context: RequestContext) -> Json:
-        given = Parameters(params)
-        state = self._state(given.path("path"))
-        query = given.text("query")
-        plan = given.choice("plan", list(PLANS), "lexical") or "lexical"
-        level = given.level("level")
-        k = given.integer("k", 10, 1, MAX_HITS)
-        explain = given.flag("explain", False)
-        at = self._sessions.at(given, context, state.checkout.id)
-        given.done()
-        vector, reason = await self._vector(query, plan)
-        used = "lexical" if plan == "hybrid" and vector is None else plan
-        asked = answers.Ranked(query, used, level, k, vector)
-        if used == plan == "hybrid" and not await self._serves(state, PLANS[plan], at):
-            used, asked = "lexical", answers.Ranked(query, "lexical", level, k)
-
-        own: JsonObject = {}
-
-        def find(reading: Reading) -> list[Json]:
-            found = answers.search(reading, asked)
-            if explain:
-                own["explain"] = wire.explanation(found.explanation, found.evidence)
-            hits = answers.shown(self._blobs, state.checkout, found.hits)
-            own["broken"] = broken_files.of_hits(reading, hits)
-            return hits
-
-        answer = await self._answer(state, PLANS[used], at, find, PLANS[plan], reason)
-        return answer | own
-
-    async def symbols(self, params: JsonObject, context: RequestContext) -> Json:
-        given = Parameters(params)
-        state = self._state(given.path("path"))
-        name = given.text("name")
-        k = given.integer("k", 100, 1, MAX_HITS)
-        at = self._sessions.at(given, context, state.checkout.id)
-        given.done()
-
-        own: JsonObject = {}
-
-        def find(reading: Reading) -> list[Json]:
-            hits = answers.shown(self._blobs, state.checkout, answers.named(reading, name, k))
-            own["broken"] = broken_files.of_hits(reading, hits)
-            return hits
-
-        return await self._answer(state, NEEDS_STRUCTURE, at, find) | own
-
     async def outline(self, params: JsonObject, context: RequestContext) -> Json:
         given = Parameters(params)
         path = given.path("path")
@@ -272,7 +224,9 @@ class Service:
             def cover(candidates: Candidates) -> None:
                 loop.call_soon_threadsafe(self._cover, state, reading.snapshot.generation, candidates.damage)
 
-            grep = grepping.Grep(request, state.checkout, self._blobs, cancelled, cover, self._precedence)
+            grep = grepping.Grep(
+                request, state.checkout, self._blobs, self._changes, cancelled, cover, self._precedence
+            )
             own.update(grep.answer(reading))
             hits: list[Json] = own["hits"]
             return hits
@@ -338,10 +292,11 @@ class Service:
         wanted: frozenset[View] | None = None,
         reason: str | None = None,
         threads: ThreadPoolExecutor | None = None,
+        accepts: Callable[[Publication], bool] = lambda _: True,
     ) -> JsonObject:
         """Answer from the newest snapshot that serves `needed`; say so too of what was `wanted`."""
         def answer() -> tuple[Publication, list[Json]] | None:
-            with self._reading(state, needed, at) as reading:
+            with self._reading(state, needed, at, accepts) as reading:
                 return (reading.publication, find(reading)) if reading else None
 
         try:
@@ -349,6 +304,9 @@ class Service:
                 found = await asyncio.get_running_loop().run_in_executor(threads, answer)
             else:
                 found = await self._in_query(answer)
+        except CorruptRelations as error:
+            self._coordinator.relations_damaged(state, error)
+            raise RpcError(ErrorCode.VIEW_NOT_READY, f"the relations can't be read: {error}") from error
         except StoreError as error:
             raise self._damage(state, needed, error) from error
         # HEAD is looked at afterwards: it may have moved meanwhile, and then the answer lags.
@@ -384,28 +342,6 @@ class Service:
         reason = now.head.error or (state.failure if behind["commits"] != 0 else None)
         return wire.view(record, publication, behind, reason) | {"used": True}
 
-    async def _vector(self, query: str, plan: str) -> tuple[bytes | None, str | None]:
-        """The query's vector for a plan that wants one, or why there is none.
-
-        A hybrid search does not wait for the model to load; a dense one has to.
-        """
-        embedding = self._coordinator.embedding
-        if plan == "lexical":
-            return None, None
-        if embedding.absent:
-            if plan == "dense":
-                raise RpcError(ErrorCode.VIEW_ABSENT, f"there is no dense view: {embedding.absent}")
-            return None, embedding.absent
-        if plan == "hybrid" and not embedding.is_warm:
-            embedding.warm_up()
-            return None, "warming"
-        try:
-            return await embedding.query(query), None
-        except (RpcError, ChildDied) as error:
-            if plan == "hybrid":
-                return None, str(error)
-            raise RpcError(ErrorCode.VIEW_NOT_READY, f"the query could not be embedded: {error}") from error
-
     async def _load_model(self, context: RequestContext) -> None:
         """Wait for the model. Raises `RpcError` when it can't be loaded."""
         embedding = self._coordinator.embedding
@@ -417,18 +353,15 @@ class Service:
             message = f"the dense view is there, but its model can't be loaded: {error}"
             raise RpcError(ErrorCode.VIEW_NOT_READY, message) from error
 
-    async def _serves(self, state: CheckoutState, needed: frozenset[View], at: At) -> bool:
-        def serves() -> bool:
-            with self._reading(state, needed, at) as reading:
-                return reading is not None
-
-        return await self._in_query(serves)
-
     def _reading(
-        self, state: CheckoutState, needed: frozenset[View], at: At
+        self,
+        state: CheckoutState,
+        needed: frozenset[View],
+        at: At,
+        accepts: Callable[[Publication], bool],
     ) -> AbstractContextManager[Reading | None]:
         views = self._coordinator.views(state.checkout.repository)
-        return views.reading(state.checkout.id, needed, at, self._coordinator.embedding.profile)
+        return views.reading(state.checkout.id, needed, at, self._coordinator.embedding.profile, accepts)
 
     async def _in_query(self, function: Callable[..., T], *arguments: Any) -> T:
         with self._precedence.going_first():

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from nibd.ipc.messages import Json, JsonObject
 from nibd.query.hits import Hit
 from nibd.query.ranking.rank import Explanation
+from nibd.query.snippets import Snippet
 from nibd.stores.snapshot import Publication, ViewRecord
 from nibd.stores.types import RepoPath, State
 
@@ -74,7 +75,7 @@ def no_view(state: State, reason: str | None) -> JsonObject:
     return view(ViewRecord(state, reason="nothing is published yet"), None, lag(None, None), reason)
 
 
-def hit(found: Hit, snippet: str | None, edited: bool | None) -> JsonObject:
+def hit(found: Hit, snippet: Snippet | None, edited: bool | None) -> JsonObject:
     return path_fields(found.path) | {
         "start_line": found.start_line,
         "end_line": found.end_line,
@@ -83,7 +84,9 @@ def hit(found: Hit, snippet: str | None, edited: bool | None) -> JsonObject:
         "score": found.score,
         "blob": found.blob,
         "language": found.language,
-        "snippet": snippet,
+        "snippet": snippet.text if snippet else None,
+        "snippet_line": snippet.line if snippet else None,
+        "matches": [asdict(match) for match in snippet.matches] if snippet else [],
         "edited": edited,
     }
 

@@ -36,6 +36,12 @@ class Filters:
     changed: frozenset[RepoPath] | None = None
     kinds: frozenset[str] = frozenset()
 
+    def of_kinds(self, kinds: frozenset[str]) -> Filters:
+        return replace(self, kinds=kinds)
+
+    def of_changed(self, changed: frozenset[RepoPath]) -> Filters:
+        return replace(self, changed=changed)
+
     def accept(self, path: RepoPath, language: str) -> bool:
         """Whether a file passes."""
         return (

@@ -102,5 +102,5 @@ def _chosen(form: Form, time_ms: float | None, there_is: Capabilities) -> tuple[
     return Plan.HYBRID, f"{form.value} is found by its meaning too"
 
 
-def width_names() -> list[str]:
-    return list(asdict(LARGEST))
+def widths_by_name(widths: Widths) -> dict[str, int]:
+    return asdict(widths)

@@ -27,6 +27,7 @@ from nibd.query.filters import Selection
 from nibd.query.hits import Hit
 from nibd.query.planning import Plan, Planned
 from nibd.query.ranking.candidates import Tree
+from nibd.query.ranking.groups import QueryTerms
 from nibd.query.ranking.rank import Explanation, Ranking, rank
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.dense import DenseStore
@@ -72,13 +73,15 @@ class Question:
 class Trace:
     """What was done: milliseconds and candidates by stage, over all rungs, and how many of these there were.
 
-    `ranking` is the explanation of the first ranking by terms, `expansion` that of the relations followed.
+    `ranking` is the explanation of the first ranking by terms, with its `terms`; `expansion` tells of the
+    relations that were followed.
     """
 
     milliseconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     candidates: dict[str, int] = field(default_factory=dict)
     rungs: int = 0
     ranking: Explanation | None = None
+    terms: QueryTerms | None = None
     expansion: Expansion | None = None
     evidence: dict[object, Mapping[str, float]] = field(default_factory=dict)
 
@@ -94,6 +97,7 @@ class Trace:
             self.milliseconds[stage] += took
         self.candidates["lexical"] = told.counts["candidates"]
         self.ranking = self.ranking or told
+        self.terms = self.terms or ranking.terms
         for hit, evidence in zip(ranking.hits, told.hits, strict=True):
             self.evidence.setdefault(hit.address_key, evidence)
 

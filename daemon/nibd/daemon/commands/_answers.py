@@ -96,11 +96,25 @@ def duration(seconds: float) -> str:
 
 
 def _explanation(explained: JsonObject) -> Iterator[str]:
-    """What the query was taken for, what was looked at, and how long each stage took."""
+    """The plan and why it is, what the query was taken for, what was looked at, how long each stage took."""
+    plan = explained["plan"]
+    widths = ", ".join(f"{name} {width}" for name, width in plan["widths"].items())
+    yield f"plan {plan['used']} (asked: {plan['asked']}; a query of the form {plan['form']}); {widths}"
+    yield from (visible_line(why) for why in plan["why"])
+    if expansion := explained["expansion"]:
+        yield f"relations followed: {_expansion(expansion)}"
     terms = " ".join(f"{visible_line(each['term'])}={each['importance']:g}" for each in explained["terms"])
     yield f"{explained['shape'] or 'no lexical ranking'}: {terms}"
-    yield ", ".join(f"{name} {count}" for name, count in explained["counts"].items())
+    counts = explained["counts"] | {f"{name} candidates": n for name, n in explained["candidates"].items()}
+    yield ", ".join(f"{name} {count}" for name, count in counts.items())
     yield ", ".join(f"{stage} {took:.1f} ms" for stage, took in explained["milliseconds"].items())
+
+
+def _expansion(expansion: JsonObject) -> str:
+    edges = ", ".join(f"{count} {edge}" for edge, count in expansion["edges"].items()) or "none"
+    families = ", ".join(expansion["families"]) or "no family"
+    lacking = f"; not there: {', '.join(expansion['lacking'])}" if expansion["lacking"] else ""
+    return f"{edges} (of {families}{lacking})"
 
 
 def _evidence(evidence: JsonObject) -> str:
@@ -152,10 +166,21 @@ def _hit(hit: JsonObject, style: Style) -> Iterator[str]:
     place = style("bold", f"{_path(hit)}:{hit['start_line']}-{hit['end_line']}")
     what = " ".join(part for part in (place, hit["kind"], _name(hit)) if part)
     yield f"{what}{score}{edited}"
-    snippet = visible(hit.get("snippet") or "").splitlines()
-    yield from (f"    {line}".rstrip() for line in snippet[:_SNIPPET_LINES])
-    if len(snippet) > _SNIPPET_LINES:
-        yield style("dim", f"    … {counted(len(snippet) - _SNIPPET_LINES, 'lines')} more")
+    lines = hit["snippet"].split("\n") if hit["snippet"] else []
+    for number, line in enumerate(lines[:_SNIPPET_LINES], hit["snippet_line"] or 0):
+        spans = [(each["column"], each["end_column"]) for each in hit["matches"] if each["line"] == number]
+        yield f"{style('dim', f'{number:>6}')}  {_marked(line, spans, style)}".rstrip()
+    if len(lines) > _SNIPPET_LINES:
+        yield style("dim", f"        … {counted(len(lines) - _SNIPPET_LINES, 'lines')} more")
+
+
+def _marked(line: str, spans: list[tuple[int, int]], style: Style) -> str:
+    """A line with its matched words marked, by columns from 1."""
+    parts, done = [], 0
+    for column, end in spans:
+        parts += [visible(line[done : column - 1]), style("match", visible(line[column - 1 : end - 1]))]
+        done = end - 1
+    return "".join([*parts, visible(line[done:])])
 
 
 def _path(hit: JsonObject) -> str:

@@ -60,11 +60,16 @@ def real_path(path: str | None) -> str:
 def commit(arguments: argparse.Namespace, path: str) -> str:
     """What `--at` asks for, as the protocol has it. `path` is in the repository."""
     at: str = arguments.at
-    if at == "latest" or _COMMIT_ID.fullmatch(at):
-        return at
+    return at if at == "latest" else commit_id(at, path)
+
+
+def commit_id(revision: str, path: str) -> str:
+    """The whole id of a commit as people write it."""
+    if _COMMIT_ID.fullmatch(revision):
+        return revision
     # Only here, for it imports subprocess, which takes as long as the question itself.
     revisions = importlib.import_module("nibd.daemon.commands._revisions")
-    return str(revisions.commit_of(at, path))
+    return str(revisions.commit_of(revision, path))
 
 
 def text_argument(argument: str) -> str:

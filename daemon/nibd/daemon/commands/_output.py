@@ -21,7 +21,9 @@ from nibd.ipc.messages import Json
 _VISIBLE = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A)}
 LINE = 80
 """Columns of a text that goes to no terminal."""
-_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "loud": "1;33"}
+_STYLES = {
+    "bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "loud": "1;33", "match": "1;31"
+}  # fmt: skip
 
 
 class Style:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from nibd.daemon.commands import _daemon
+from nibd.daemon.commands import _asked, _daemon
 from nibd.daemon.commands._answers import short, warnings
 from nibd.daemon.commands._failures import Exit
 from nibd.daemon.commands._output import counted, emit, note, style_of, visible, visible_line
@@ -16,38 +16,14 @@ ABOUT = "Print the best source units for a query, whole, within a budget of toke
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", metavar="QUERY", nargs="+", help="words, names, or a question")
-    _daemon.add_repo(parser)
     parser.add_argument(
         "--budget", metavar="N", type=_daemon.natural, default=8000, help="at most N tokens (default: 8000)"
     )
-    parser.add_argument(
-        "--plan",
-        choices=("lexical", "dense", "hybrid"),
-        help="rank as 'nibd search' does with it (default: as without it)",
-    )
-    parser.add_argument(
-        "--level", choices=("L0", "L1", "L2"), help="only files, scopes or callables (default: any)"
-    )
-    parser.add_argument(
-        "-k", metavar="N", type=_daemon.natural, default=10, help="of the best N hits (default: 10)"
-    )
-    _daemon.add_commit(parser)
+    _asked.add_search(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    path = _daemon.real_path(arguments.repo)
-    params: JsonObject = {
-        "path": path,
-        "query": _daemon.text_argument(" ".join(arguments.query)),
-        "budget": arguments.budget,
-        "k": arguments.k,
-        "at": _daemon.commit(arguments, path),
-    }
-    if arguments.plan is not None:
-        params["plan"] = arguments.plan
-    if arguments.level is not None:
-        params["level"] = arguments.level
+    params = _asked.search(arguments) | {"budget": arguments.budget}
     answer = _daemon.ask("context", params)
     if not arguments.json:
         style = style_of(sys.stderr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from nibd.daemon.commands import _daemon
+from nibd.daemon.commands import _asked, _daemon
 from nibd.daemon.commands._failures import Exit
 from nibd.daemon.commands._matches import render
 from nibd.daemon.commands._output import emit, style_of
@@ -20,22 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-i", dest="ignore_case", action="store_true", help="take no notice of case")
     parser.add_argument("-w", dest="word", action="store_true", help="only whole words")
     parser.add_argument("-F", dest="literal", action="store_true", help="PATTERN is text, no expression")
-    parser.add_argument(
-        "--path",
-        dest="paths",
-        metavar="GLOB",
-        action="append",
-        default=[],
-        help="only files that this matches, as in .gitignore; with ! before, not those (may be repeated)",
-    )
-    parser.add_argument("--language", metavar="L", help="only files in this language, such as python")
-    tests = parser.add_mutually_exclusive_group()
-    tests.add_argument(
-        "--tests", dest="tests", action="store_const", const="only", help="only files of tests"
-    )
-    tests.add_argument(
-        "--no-tests", dest="tests", action="store_const", const="without", help="no files of tests"
-    )
+    _asked.add_filters(parser, of_units=False)
     parser.add_argument(
         "-C",
         dest="context",
@@ -49,12 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--count", dest="mode", action="store_const", const="count", help="files, with how many lines match"
     )
     modes.add_argument("--files", dest="mode", action="store_const", const="files", help="files with a match")
-    parser.add_argument(
-        "-k", metavar="N", type=_daemon.natural, default=100, help="at most N lines or files (default: 100)"
-    )
-    parser.add_argument(
-        "--offset", metavar="N", type=_daemon.whole, default=0, help="after the first N (default: 0)"
-    )
+    _asked.add_page(parser, 100, of="lines or files")
     parser.add_argument("--from", dest="start", metavar="FILE", help="begin at this path of the snapshot")
     parser.add_argument(
         "--time",
@@ -74,17 +54,13 @@ def run(arguments: argparse.Namespace) -> int:
         "ignore_case": arguments.ignore_case,
         "word": arguments.word,
         "literal": arguments.literal,
-        "paths": arguments.paths,
-        "tests": arguments.tests,
         "context": arguments.context,
         "mode": arguments.mode or "lines",
-        "k": arguments.k,
-        "offset": arguments.offset,
         "time_s": arguments.time,
         "at": _daemon.commit(arguments, path),
+        **_asked.page(arguments),
+        **_asked.filters(arguments, path),
     }
-    if arguments.language is not None:
-        params["language"] = arguments.language
     if arguments.start is not None:
         params["from"] = arguments.start
     answer = _daemon.ask("grep", params)

@@ -1,0 +1,181 @@
+"""Which lines of a unit are shown for a query: the window that has most of its words.
+
+Of all windows of `LINES` lines in the unit, the one whose distinct terms weigh most; of equal ones the first.
+A word matches as ranking counts it: `parsing` shows `parse_cache`. Where nothing matches, the first lines.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import re2
+
+from nibd.query.ranking.groups import QueryTerms
+from nibd.query.ranking.words import STOP_WORDS
+from nibd.stores.terms import spelled_terms, tokenize
+
+LINES = 6
+CHARACTERS = 600
+LINE_CHARACTERS = 200
+BEFORE_CHARACTERS = 60
+"""A longer line is shown from so far before its first match on."""
+MOST_MATCHES = 2000
+"""In one unit; a longer one is looked at so far."""
+MOST_WORDS = 96
+LEAST_SHARE = 0.1
+"""A word that weighs no more than so much of the heaviest one is not looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A word in a line, by its columns in the line as it is shown: from 1, the second one behind it."""
+
+    line: int
+    column: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """`line` is that of the text's first line."""
+
+    text: str
+    line: int
+    matches: Sequence[Match] = ()
+
+
+@lru_cache(maxsize=64)
+def _regex(terms: tuple[str, ...]) -> Any:
+    """Tokens that may have one of these terms; `None` for no terms.
+
+    A stem stands in its word but for its last letter (`happi`, `hope` in "hoping"). What this finds is
+    looked at.
+    """
+    if not terms:
+        return None
+    options = re2.Options()
+    options.case_sensitive = False
+    options.never_capture = True
+    options.log_errors = False
+    pieces = sorted({_piece(term) for term in terms})
+    word = r"[\pL\pN_]*"
+    return re2.compile(f"{word}(?:{'|'.join(map(re2.escape, pieces))}){word}", options)
+
+
+def _piece(term: str) -> str:
+    return term[:-1] if len(term) > 2 and term[-1] in "ie" else term
+
+
+class Words:
+    """The terms of a query with their weights, ready to be looked for."""
+
+    def __init__(self, weights: Mapping[str, float]) -> None:
+        least = LEAST_SHARE * max(weights.values(), default=0.0)
+        telling = [term for term, weight in weights.items() if weight > least]
+        telling.sort(key=lambda term: (-weights[term], term))
+        self._weights = {term: weights[term] for term in telling[:MOST_WORDS]}
+        self._regex = _regex(tuple(sorted(self._weights)))
+
+    @staticmethod
+    def of_ranking(terms: QueryTerms) -> Words:
+        return Words({term: group.importance for group in terms.groups for term in group.terms})
+
+    @staticmethod
+    def of_text(query: str) -> Words:
+        """Where no tree says how much a word tells."""
+        return Words({
+            term: 0.1 if spelt in STOP_WORDS else 1.0 for term, spelt in spelled_terms(query[:10_000])
+        })  # fmt: skip
+
+    def found(self, text: bytes) -> list[tuple[int, int, float, str]]:
+        """Start, end, weight and term of each word that matches; of several terms in one, the heaviest."""
+        if self._regex is None:
+            return []
+        found: list[tuple[int, int, float, str]] = []
+        for match in self._regex.finditer(text):
+            start, end = match.span()
+            terms = [t for t in tokenize(text[start:end].decode("utf-8", "replace")) if t in self._weights]
+            if terms:
+                term = max(terms, key=lambda term: (self._weights[term], term))
+                found.append((start, end, self._weights[term], term))
+                if len(found) == MOST_MATCHES:
+                    break
+        return found
+
+
+NO_WORDS = Words({})
+
+
+def snippet(content: bytes, start_line: int, end_line: int, words: Words = NO_WORDS) -> Snippet:
+    """Of a range of lines of a decoded text, the best ones."""
+    lines = [line.removesuffix(b"\r") for line in _lines(content, start_line, end_line)]
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line) + 1)
+    found = words.found(b"\n".join(lines))
+    by_line: dict[int, list[tuple[int, int, float, str]]] = {}
+    for start, end, weight, term in found:
+        at = bisect_right(starts, start) - 1
+        by_line.setdefault(at, []).append((start - starts[at], end - starts[at], weight, term))
+    first = _best(by_line, len(lines))
+    return _shown(lines, first, start_line, by_line)
+
+
+def _best(by_line: Mapping[int, Sequence[tuple[int, int, float, str]]], count: int) -> int:
+    """Where the best window begins: with some of the lines before what matches, if there is room."""
+    best, first, last = 0.0, 0, 0
+    at_lines = sorted(by_line)
+    for at in at_lines:
+        inside = [line for line in range(at, min(at + LINES, count)) if line in by_line]
+        weights = {term: weight for line in inside for _, _, weight, term in by_line[line]}
+        weight = sum(weights[term] for term in sorted(weights))
+        if weight > best:
+            best, first, last = weight, at, inside[-1]
+    slack = LINES - (last - first + 1)
+    first -= min(first, slack // 2 if first + LINES <= count else slack)
+    return max(0, min(first, count - LINES)) if best else 0
+
+
+def _shown(
+    lines: Sequence[bytes],
+    first: int,
+    start_line: int,
+    by_line: Mapping[int, Sequence[tuple[int, int, float, str]]],
+) -> Snippet:
+    texts: list[str] = []
+    matches: list[Match] = []
+    left = CHARACTERS
+    for at in range(first, min(first + LINES, len(lines))):
+        of_line = by_line.get(at, ())
+        text, cut = _line(lines[at], of_line[0][0] if of_line else 0)
+        text = text[:left]
+        for start, end, _, _ in of_line:
+            column, behind = (_characters(lines[at], byte) - cut for byte in (start, end))
+            if 0 <= column < behind <= len(text):
+                matches.append(Match(start_line + at, column + 1, behind + 1))
+        texts.append(text)
+        left -= len(text) + 1
+        if left <= 0:
+            break
+    return Snippet("\n".join(texts).lstrip("\ufeff").rstrip("\n"), start_line + first, matches)
+
+
+def _line(line: bytes, match: int) -> tuple[str, int]:
+    """A line as it is shown, and how many characters of its beginning are not."""
+    text = line.decode("utf-8", "replace")
+    if len(text) <= LINE_CHARACTERS:
+        return text, 0
+    cut = min(max(0, _characters(line, match) - BEFORE_CHARACTERS), len(text) - LINE_CHARACTERS)
+    return text[cut : cut + LINE_CHARACTERS], cut
+
+
+def _characters(line: bytes, end: int) -> int:
+    return len(line[:end].decode("utf-8", "replace"))
+
+
+def _lines(content: bytes, start_line: int, end_line: int) -> list[bytes]:
+    return content.split(b"\n", end_line)[start_line - 1 : end_line]
