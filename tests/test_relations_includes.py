@@ -1,4 +1,4 @@
-"""What a change of a C or C++ file reaches, and the clangd that is asked about each file alone."""
+"""What is asked of C and C++ after a change, and the clangd that is asked about each file alone."""
 
 from __future__ import annotations
 
@@ -7,54 +7,9 @@ from pathlib import Path
 import pytest
 
 from language_servers import Project
-from nibd.repair.relations.includes import reached
 from nibd.repair.servers import Unknown, by_file
 from nibd.repair.servers.clangd import WordGuesses
-from nibd.stores.types import RepoPath
 from relations_world import World
-
-INCLUDES = {
-    "src/app.c": ['"lib.h"', "<stdio.h>"],
-    "src/lib.c": ['"lib.h"'],
-    "src/other.c": ["<string.h>"],
-    "include/lib.h": ['"types.h"'],
-    "include/types.h": [],
-    "tests/deep/test.c": ['"../../include/lib.h"'],
-    "src/generated.c": ["CONFIG_FILE"],
-}
-
-
-def reach(*changed: str, opaque: tuple[str, ...] = ()) -> set[str]:
-    """Left out is what includes by a macro, which everything reaches."""
-    includes = {RepoPath(path.encode()): modules for path, modules in INCLUDES.items()}
-    found = reached(
-        {RepoPath(each.encode()) for each in changed}, includes, [RepoPath(each.encode()) for each in opaque]
-    )
-    return {path.decode() for path in found} - {"src/generated.c"}
-
-
-def test_a_source_that_nobody_includes_reaches_itself() -> None:
-    assert reach("src/app.c") == {"src/app.c"}
-
-
-def test_a_header_reaches_who_includes_it_by_any_way() -> None:
-    users = {"include/lib.h", "src/app.c", "src/lib.c", "tests/deep/test.c"}
-    assert reach("include/types.h") == {"include/types.h", *users}
-
-
-def test_a_header_of_the_system_that_the_tree_has_too_may_be_meant() -> None:
-    assert reach("compat/string.h") == {"compat/string.h", "src/other.c"}
-
-
-def test_an_include_that_is_a_macro_may_mean_each_file() -> None:
-    includes = {RepoPath(b"a.c"): ["CONFIG_FILE"], RepoPath(b"b.h"): ['"a.c"'], RepoPath(b"c.c"): ['"d.h"']}
-    assert reached([RepoPath(b"new.h")], includes) == {b"new.h", b"a.c", b"b.h"}
-
-
-def test_what_includes_a_list_of_unknown_content_is_always_reached() -> None:
-    includes = {RepoPath(b"a.c"): ['"opcodes.def"'], RepoPath(b"b.c"): ['"b.h"']}
-    assert RepoPath(b"a.c") in reached([RepoPath(b"x.h")], includes, [RepoPath(b"lib/opcodes.def")])
-    assert RepoPath(b"b.c") not in reached([RepoPath(b"x.h")], includes, [RepoPath(b"lib/opcodes.def")])
 
 
 def test_an_answer_does_not_depend_on_what_was_asked_before(tmp_path: Path) -> None:

@@ -1,10 +1,8 @@
-"""Who includes whom, in C and C++: what a change can reach, and so what a repair has to ask.
+"""What a change of a C or C++ file can reach, and so what a repair has to ask.
 
 What a file's names refer to follows from its text, from what it includes, directly or not, and from its
-flags. So a change reaches the changed files, and those that include one of them by any way; of the plan
-(`plan`) the rest is dropped. An `#include` may mean each file of the tree whose path ends in what is written
-there. One that is a macro may mean every file; so may a file whose own includes are not known (generated
-lists of macros, what was skipped) include every file.
+flags. So a change reaches the changed files, and those that may include one of them by any way
+(`include_graph`); of the plan (`plan`) the rest is dropped.
 
 A server that has a process for each file pays for the file. So an unchanged file is not opened for a target
 whose line changed when the target is still there.
@@ -12,65 +10,75 @@ whose line changed when the target is still there.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Container, Iterable, Mapping
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from nibd.repair.relations.change import FileChange
 from nibd.repair.relations.families import FAMILIES
+from nibd.repair.relations.include_graph import IncludeGraph
 from nibd.repair.relations.plan import Asked, Plan
 from nibd.repair.servers.clangd import INCLUDE_FOLDERS
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.relation_types import Target
-from nibd.stores.structure import StructureStore
-from nibd.stores.types import RepoPath
+from nibd.stores.structure import FileRow, StructureStore
+from nibd.stores.types import FileVersion, RepoPath
 
-_QUOTES = '<>"'
-Includes = Mapping[RepoPath, Iterable[str]]
-"""What each file includes, as written there."""
-
-
-def reached_between(structure: StructureStore, old: Bitmap, new: Bitmap) -> set[RepoPath]:
-    """What the transition between two listings changed, and what includes any of that at the new one."""
-    changed = {file.path for rows in (new.minus(old), old.minus(new)) for _, file in structure.files(rows)}
-    includes: dict[RepoPath, list[str]] = {}
-    opaque: list[RepoPath] = []
-    for row, file in structure.files(new):
-        if file.skip is None and file.language in FAMILIES["c"]:
-            includes[file.path] = [each.module for each in structure.imports(row)]
-        else:
-            opaque.append(file.path)
-    return reached(changed, includes, opaque)
+_FOLDERS = frozenset(name.encode() for name in INCLUDE_FOLDERS if name)
+_C = b".c"
+"""The ending of sources that are certainly not C++."""
 
 
-def guesses(structure: StructureStore, listing: Bitmap) -> tuple[bool, ...]:
-    """What flags are guessed by where the tree has no compile commands: see `clangd`."""
-    folders = (f"{name}/".encode() for name in INCLUDE_FOLDERS if name)
-    has_folders = [next(iter(structure.under(listing, each)), None) is not None for each in folders]
-    return (*has_folders, any(file.path.endswith(b".c") for _, file in structure.files(listing)))
+@dataclass(slots=True)
+class Includes:
+    """Who includes whom in one repository's trees, held for one of them.
+
+    To look at another costs what differs, and the first time everything. It may be used as long as the
+    listing that was looked at last is kept, since rows of others may have become those of other files.
+    """
+
+    structure: StructureStore
+    _listing: Bitmap = field(default_factory=Bitmap)
+    _paths: dict[int, RepoPath] = field(default_factory=dict)
+    _graph: IncludeGraph = field(default_factory=IncludeGraph)
+    _marks: Counter[bytes] = field(default_factory=Counter)
+    """How many files there are of each kind that flags are guessed by."""
+
+    def look_at(self, listing: Bitmap) -> set[RepoPath]:
+        """Take a tree for the one that is held; the paths in which it differs from the one before."""
+        changed = set()
+        for row in self._listing.minus(listing):
+            path = self._paths.pop(row)
+            self._graph.drop(path)
+            self._marks.subtract(_marks(path))
+            changed.add(path)
+        for row, file in self.structure.files(listing.minus(self._listing)):
+            self._paths[row] = file.path
+            self._graph.put(file.path, self._modules(row, file))
+            self._marks.update(_marks(file.path))
+            changed.add(file.path)
+        self._listing = listing
+        return changed
+
+    def reached_between(self, old: Bitmap, new: Bitmap) -> set[RepoPath]:
+        """What the transition between two listings changed, and what includes any of that at the new one."""
+        self.look_at(old)
+        return self._graph.reached(self.look_at(new))
+
+    def guesses(self, listing: Bitmap) -> tuple[bool, ...]:
+        """What flags are guessed by where the tree has no compile commands: see `clangd`."""
+        self.look_at(listing)
+        return tuple(self._marks[mark] > 0 for mark in (*sorted(_FOLDERS), _C))
+
+    def _modules(self, row: int, file: FileVersion) -> Iterable[str] | None:
+        if file.skip is not None or file.language not in FAMILIES["c"]:
+            return None
+        return [each.module for each in self.structure.imports(FileRow(row))]
 
 
-def reached(
-    changed: Collection[RepoPath], includes: Includes, opaque: Iterable[RepoPath] = ()
-) -> set[RepoPath]:
-    """`changed`, and the files that include one of them by any way; `opaque` ones may include every file."""
-    by_name: dict[bytes, list[tuple[RepoPath, bytes]]] = defaultdict(list)
-    found = set(changed)
-    for path, modules in includes.items():
-        for module in modules:
-            ending = _ending(module)
-            by_name[_name(ending)].append((path, ending))
-            if module.isidentifier():  # a macro
-                found.add(path)
-    found.update(path for path in opaque if any(_may_mean(e, path) for _, e in by_name.get(_name(path), ())))
-    waiting = [*found]
-    while waiting:
-        path = waiting.pop()
-        for who, ending in by_name.get(_name(path), ()):
-            if who not in found and _may_mean(ending, path):
-                found.add(who)
-                waiting.append(who)
-    return found
+def _marks(path: RepoPath) -> list[bytes]:
+    top, slash, _ = path.partition(b"/")
+    return [*([top] if slash and top in _FOLDERS else []), *([_C] if path.endswith(_C) else [])]
 
 
 def narrowed(plan: Plan, changes: Mapping[RepoPath, FileChange], reached: Container[RepoPath]) -> Plan:
@@ -102,18 +110,3 @@ def _is_gone(target: Target, changes: Mapping[RepoPath, FileChange]) -> bool:
         return True
     before, after = (len(file.lines_with(key, target.name)) for file in (change.old, change.new))
     return before != after
-
-
-def _ending(module: str) -> bytes:
-    """What the path of an included file ends in."""
-    parts = [each for each in module.strip(_QUOTES).replace("\\", "/").split("/") if each not in ("", ".")]
-    above = max((at + 1 for at, each in enumerate(parts) if each == ".."), default=0)
-    return "/".join(parts[above:]).encode()
-
-
-def _name(path: bytes) -> bytes:
-    return path.rpartition(b"/")[2]
-
-
-def _may_mean(ending: bytes, path: RepoPath) -> bool:
-    return path == ending or path.endswith(b"/" + ending)

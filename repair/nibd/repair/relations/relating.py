@@ -14,7 +14,7 @@ from nibd.repair.private_tree import LOCK_FILES, Dependencies, ModuleCaches, fin
 from nibd.repair.progress import Progress, Reporter
 from nibd.repair.relations.configuration import EVERYTHING, UNTOUCHED, Touched, is_configuration, touched
 from nibd.repair.relations.families import FAMILIES, families_of
-from nibd.repair.relations.includes import guesses
+from nibd.repair.relations.includes import Includes
 from nibd.repair.relations.parts import NOTHING, Part, Totals
 from nibd.repair.relations.recent import recently_committed
 from nibd.repair.relations.repair import Base, RelationRepair, Resolved, Side
@@ -27,7 +27,7 @@ from nibd.repair.servers.server import LanguageServer, Request
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.relations import RelationStore
 from nibd.stores.snapshot import Coverage, Snapshot, ViewRecord, resolution_artifact
-from nibd.stores.structure import StructureStore
+from nibd.stores.structure import ListingId, StructureStore
 from nibd.stores.types import Assurance, FileVersion, ProfileId, RepoPath, Skip, State, TreeId, View
 from nibd.stores.verifications import VerificationStore
 
@@ -79,6 +79,8 @@ class Relating:
     memory: VerificationStore
     externals: ExternalsByServer = field(default_factory=ExternalsByServer)
     _looked: tuple[TreeId, Path, Dependencies] | None = None
+    _included: tuple[ListingId, Includes] | None = None
+    """Who includes whom in C and C++, at the listing that was looked at last."""
 
     def look(self, tree: TreeId, checkout: Path, caches: ModuleCaches) -> Dependencies:
         """Find what is installed in `checkout` for `tree`, and have it count from here on."""
@@ -215,11 +217,13 @@ class Relating:
         report: Reporter,
     ) -> Resolved:
         """What `relate` does, by a repair with another plan, to compare with."""
-        side, profile = self.side(snapshot), self.profile(family)
-        repair = self._repair(
-            family, profile, lambda target: self.resolver(family, target, report), report, kind
-        )
-        return repair.run(self._base(family, profile, kept, side), side)
+        side, profile, includes = self.side(snapshot), self.profile(family), Includes(self.structure)
+
+        def resolver(target: Side) -> Resolver:
+            return self.resolver(family, target, report)
+
+        repair = self._repair(family, profile, includes, resolver, report, kind)
+        return repair.run(self._base(family, profile, kept, side, includes), side)
 
     def profile(self, family: str) -> ProfileId:
         """What the family's relations depend on outside the tree. Raises ServerMissing."""
@@ -237,7 +241,8 @@ class Relating:
         building: Building,
     ) -> ViewRecord:
         side = self.side(snapshot)
-        base = self._base(family, profile, kept, side)
+        includes = self._taken_includes(kept) if family == "c" else Includes(self.structure)
+        base = self._base(family, profile, kept, side, includes)
         report = building.report if base is None else report
         used: list[Resolver] = []
 
@@ -245,11 +250,14 @@ class Relating:
             used.append(self.resolver(family, target, report))
             return used[-1]
 
-        repair = self._repair(family, profile, resolver, report)
+        repair = self._repair(family, profile, includes, resolver, report)
         if base is None:
             repair.first = recently_committed(self.source)
             repair.publish = building.taker(profile)
         resolved = repair.run(base, side)
+        if family == "c":
+            includes.look_at(side.listing)
+            self._included = (snapshot.listing, includes)
         if base is None:
             self.workspace.was_asked_everything(family)
         elif base.side.tree != side.tree:  # else it is tried again, and was counted
@@ -265,6 +273,7 @@ class Relating:
         self,
         family: str,
         profile: ProfileId,
+        includes: Includes,
         resolver: Callable[[Side], Resolver],
         report: Reporter,
         kind: type[RelationRepair] = RelationRepair,
@@ -275,6 +284,7 @@ class Relating:
             self.store,
             self.structure,
             self.sources,
+            includes,
             resolver,
             report,
             is_fresh=lambda: self.workspace.is_fresh(family),
@@ -311,7 +321,20 @@ class Relating:
             said.append(f"and {len(remarks) - SAID_REMARKS} more of this kind")
         return "; ".join(said) or None
 
-    def _base(self, family: str, profile: ProfileId, kept: Sequence[Snapshot], target: Side) -> Base | None:
+    def _taken_includes(self, kept: Sequence[Snapshot]) -> Includes:
+        """What is known of who includes whom. It is known no more until somebody puts it back."""
+        known, self._included = self._included, None
+        is_usable = known is not None and any(each.listing == known[0] for each in kept)
+        return known[1] if known is not None and is_usable else Includes(self.structure)
+
+    def _base(
+        self,
+        family: str,
+        profile: ProfileId,
+        kept: Sequence[Snapshot],
+        target: Side,
+        includes: Includes,
+    ) -> Base | None:
         for snapshot in kept:
             record = snapshot.relations.get(family)
             if record is None:
@@ -320,12 +343,13 @@ class Relating:
             if found is None:
                 continue
             reach = self._touched(family, snapshot.tree, target.tree)
+            old = self.side(snapshot)
             if reach.everything or (
-                family == "c" and self._guesses(self.side(snapshot)) != self._guesses(target)
+                family == "c" and includes.guesses(old.listing) != includes.guesses(target.listing)
             ):
                 self.workspace.end(family)  # some servers read their configuration at the start alone
                 continue
-            return Base(self.side(snapshot), *found, reach)
+            return Base(old, *found, reach)
         return None
 
     def _finished(
@@ -370,9 +394,6 @@ class Relating:
             if entry is not None and is_configuration(family, entry.path):
                 found = found.plus(touched(entry.path, self._bytes(before), self._bytes(after)))
         return found
-
-    def _guesses(self, side: Side) -> tuple[bool, ...]:
-        return guesses(self.structure, side.listing)
 
     def _bytes(self, entry: TreeEntry | None) -> bytes | None:
         return None if entry is None else self.source.read(entry.blob) or b""

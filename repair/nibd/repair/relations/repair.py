@@ -26,7 +26,7 @@ from nibd.repair.relations.change import FileChange
 from nibd.repair.relations.changed_files import changed_files, family_files
 from nibd.repair.relations.configuration import UNTOUCHED, Touched
 from nibd.repair.relations.families import FAMILIES
-from nibd.repair.relations.includes import narrowed, reached_between
+from nibd.repair.relations.includes import Includes, narrowed
 from nibd.repair.relations.parts import NOTHING, Part, Parts, Totals
 from nibd.repair.relations.plan import Plan, Planner, kept_relations
 from nibd.repair.relations.resolve import Question, Resolver
@@ -147,6 +147,7 @@ class RelationRepair:
     store: RelationStore
     structure: StructureStore
     sources: SourceFiles
+    includes: Includes
     resolver: Callable[[Side], Resolver]
     """Gives the resolver of a server that holds this tree and has settled."""
     report: Reporter
@@ -168,7 +169,8 @@ class RelationRepair:
         before = {path: file for path, (_, file) in old.items()}
         plan = self.plan(base, changes, before)
         if self.family == "c" and base.records:
-            plan = narrowed(plan, changes, reached_between(self.structure, base.side.listing, target.listing))
+            reached = self.includes.reached_between(base.side.listing, target.listing)
+            plan = narrowed(plan, changes, reached)
         asking = Asking(lambda: self.resolver(target))
         if base.records:
             made = self._repaired(self._batches(plan, changes, old, ()), asking, plan)
