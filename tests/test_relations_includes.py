@@ -9,6 +9,7 @@ import pytest
 from language_servers import Project
 from nibd.repair.servers import Unknown, by_file
 from nibd.repair.servers.clangd import WordGuesses
+from nibd.stores.types import RepoPath
 from relations_world import World
 
 
@@ -24,7 +25,24 @@ def test_an_answer_does_not_depend_on_what_was_asked_before(tmp_path: Path) -> N
         assert project.ask("app.c", "greet") == alone == {("lib.h", 0, "greet")}
 
 
-def test_what_is_only_guessed_by_the_word_is_no_answer(tmp_path: Path) -> None:
+def test_a_guess_by_the_word_counts_in_c_alone_and_where_it_leads_to_one_place(tmp_path: Path) -> None:
+    off = "#ifdef OFF\nint unused(void) { return one() + two; }\n#endif\n"
+    files = {
+        "lib.h": "int one(void);\nstruct a { int two; };\nstruct b { int two; };\n" + off,
+        "app.c": '#include "lib.h"\n' + off,
+        "app.cpp": '#include "lib.h"\n' + off,
+    }
+    with Project(tmp_path, "c", files) as project:
+        places = [
+            project.place(*each)
+            for each in (("app.c", "one"), ("app.c", "two"), ("app.cpp", "one"), ("app.cpp", "two"))
+        ]
+        assert [project.read(each) for each in project.server.definitions(places)] == [
+            {("lib.h", 0, "one")}, set(), set(), set(),
+        ]  # fmt: skip
+
+
+def test_what_is_only_guessed_by_the_word_is_no_answer_in_a_template(tmp_path: Path) -> None:
     files = {
         "app.cpp": "struct Box { int unpack() { return 1; } };\n"
         "template <class T> int use(T t) { return t.unpack(); }\n"
@@ -46,10 +64,10 @@ def test_guesses_are_told_from_the_log_however_it_is_cut() -> None:
         b"I[10:00:00.002] Found definition heuristically in index for begin\n"
     )
     for size in (1, 10, len(log)):
-        guesses = WordGuesses()
+        guesses = WordGuesses(RepoPath(b"a.cpp"))
         for start in range(0, len(log), size):
             guesses.hear(log[start : start + size])
-        assert guesses.numbers == {8}
+        assert [guesses.is_void(number, 1) for number in (7, 8)] == [False, True]
 
 
 def test_a_file_that_takes_too_much_is_unknown_and_takes_no_other_with_it(

@@ -174,7 +174,7 @@ class ByFileServer(LanguageServer):
         if failed is not None:
             return [failed] * len(requests)
         launch = self._launch_of(path)
-        guesses = self.driver.guesses() if self.driver.guesses else None
+        guesses = self.driver.guesses(path) if self.driver.guesses else None
         try:
             one = LanguageServer.launched(self.driver, self.root, launch, lambda: launch)
         except ServerFailed as error:
@@ -196,8 +196,12 @@ class ByFileServer(LanguageServer):
         was_patient = died or timeout_s >= FILE_PATIENCE_S
         if lacking is not None and not lacking.message and was_patient:  # an error is about one site
             self._failed[path] = Unknown(lacking.reason)
-        guessed = guesses.numbers if guesses else ()
-        return [() if first + n in guessed else answer for n, answer in enumerate(answers)]
+        if guesses is None:
+            return answers
+        return [
+            () if not isinstance(each, Unknown) and guesses.is_void(first + n, len(each)) else each
+            for n, each in enumerate(answers)
+        ]
 
     def _index(self, requests: Sequence[Request], patience_s: float) -> Unknown | None:
         """Have the index of all files, and the files that are asked about open; None when there they are.

@@ -103,8 +103,9 @@ def by_file(installed: Installed, root: Path, options: Options) -> Callable[[Rep
 class WordGuesses:
     """Definitions that clangd guesses by the word alone, from an index, and says so in its log.
 
-    It does so for names in code that is not compiled, in what templates leave open, and in comments: of all
-    symbols with that name ten are looked at, and which ones varies from process to process.
+    It does so for names in code that is not compiled, in what templates leave open, and in comments. Of the
+    symbols whose names begin so ten are looked at; which ones varies from process to process where there are
+    many, as in C++. In sources of C a guess that leads to one place stays: what an editor shows there.
     """
 
     _LINE = re.compile(
@@ -112,8 +113,9 @@ class WordGuesses:
         re.MULTILINE,
     )
 
-    def __init__(self) -> None:
-        self.numbers: set[int] = set()
+    def __init__(self, path: RepoPath) -> None:
+        self._is_c = path.endswith(b".c")
+        self._guessed: set[int] = set()
         self._rest = b""
         self._asked = 0
 
@@ -123,7 +125,10 @@ class WordGuesses:
             if line[1]:
                 self._asked = int(line[1])
             else:
-                self.numbers.add(self._asked)
+                self._guessed.add(self._asked)
+
+    def is_void(self, number: int, targets: int) -> bool:
+        return number in self._guessed and not (self._is_c and targets == 1)
 
 
 def _argv(installed: Installed, database: Path, options: Options, own: tuple[str, ...]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ the folders that are forbidden to it, links resolved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -122,12 +122,14 @@ class Holds(Enum):
 
 
 class Guesses(Protocol):
-    """`numbers` are those of requests, which count from 1 in each process."""
+    """What hears the log of a file's process, and then tells whether an answer is a guess that is none.
 
-    @property
-    def numbers(self) -> Collection[int]: ...
+    `number` is that of the request, which count from 1 in each process; `targets` how many it leads to.
+    """
 
     def hear(self, log: bytes) -> None: ...
+
+    def is_void(self, number: int, targets: int) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +178,8 @@ class Driver:
     by_file: Callable[[Installed, Path, Options], Callable[[RepoPath], Launch]] | None = None
     """It is asked about each file in a process of its own (`by_file`). Gives what starts a file's process;
     called again when files came or went."""
-    guesses: Callable[[], Guesses] | None = None
-    """Makes what hears from the log of a file's process which of its answers are guesses: they are none."""
+    guesses: Callable[[RepoPath], Guesses] | None = None
+    """Makes what tells, for the process of a file, which of its answers are guesses."""
     batch_sites: int = 0
     """How many sites have to be asked at a time to keep it busy; 0: few."""
     file_sites: int = 0
