@@ -235,9 +235,7 @@ class Navigation:
         self._garbage[checkout.repository] += COLLECT_STARTING if all_rows else snapshots
         self._collect_when_due(checkout, snapshot)
 
-    def _in_quiet(
-        self, checkout: Checkout, published: Publication, seen: _Seen
-    ) -> Step | None:
+    def _in_quiet(self, checkout: Checkout, published: Publication, seen: _Seen) -> Step | None:
         """Whether to audit, or to measure agreement, now: see the module."""
         is_quiet = asyncio.get_running_loop().time() >= self._quiet_at.get(checkout.repository, 0.0)
         if checkout.repository in self._working or not is_quiet:
@@ -412,7 +410,9 @@ class Navigation:
         elif data == DAMAGED:
             self._damaged(checkout, str(error))
         elif work.method in IDLE:  # of no consequence to the relations themselves
-            (self._audited if work.method == "audit" else self._measured)[checkout.id] = work.tree
+            done = {"audit": self._audited, "agree": self._measured}.get(work.method)
+            if done is not None:  # it is not tried again at this tree
+                done[checkout.id] = work.tree
             return
         self.failures[checkout.id] = str(error)
         most = MOST_TRIES if data == SERVER_FAILED else math.inf
