@@ -10,7 +10,8 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from math import fsum
+from typing import Any, NamedTuple
 
 import re2
 
@@ -70,6 +71,14 @@ def _piece(term: str) -> str:
     return term[:-1] if len(term) > 2 and term[-1] in "ie" else term
 
 
+class Word(NamedTuple):
+    """Where a word stands, and which of the query's terms it has."""
+
+    start: int
+    end: int
+    terms: frozenset[str]
+
+
 class Words:
     """The terms of a query with their weights, ready to be looked for."""
 
@@ -77,8 +86,8 @@ class Words:
         least = LEAST_SHARE * max(weights.values(), default=0.0)
         telling = [term for term, weight in weights.items() if weight > least]
         telling.sort(key=lambda term: (-weights[term], term))
-        self._weights = {term: weights[term] for term in telling[:MOST_WORDS]}
-        self._regex = _regex(tuple(sorted(self._weights)))
+        self.weights = {term: weights[term] for term in telling[:MOST_WORDS]}
+        self._regex = _regex(tuple(sorted(self.weights)))
 
     @staticmethod
     def of_ranking(terms: QueryTerms) -> Words:
@@ -91,17 +100,17 @@ class Words:
             term: 0.1 if spelt in STOP_WORDS else 1.0 for term, spelt in spelled_terms(query[:10_000])
         })  # fmt: skip
 
-    def found(self, text: bytes) -> list[tuple[int, int, float, str]]:
-        """Start, end, weight and term of each word that matches; of several terms in one, the heaviest."""
+    def found(self, text: bytes) -> list[Word]:
+        """The words that have some of the terms, in their order."""
         if self._regex is None:
             return []
-        found: list[tuple[int, int, float, str]] = []
+        found: list[Word] = []
         for match in self._regex.finditer(text):
             start, end = match.span()
-            terms = [t for t in tokenize(text[start:end].decode("utf-8", "replace")) if t in self._weights]
-            if terms:
-                term = max(terms, key=lambda term: (self._weights[term], term))
-                found.append((start, end, self._weights[term], term))
+            terms = tokenize(text[start:end].decode("utf-8", "replace"))
+            held = frozenset(term for term in terms if term in self.weights)
+            if held:
+                found.append(Word(start, end, held))
                 if len(found) == MOST_MATCHES:
                     break
         return found
@@ -116,23 +125,21 @@ def snippet(content: bytes, start_line: int, end_line: int, words: Words = NO_WO
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)
-    found = words.found(b"\n".join(lines))
-    by_line: dict[int, list[tuple[int, int, float, str]]] = {}
-    for start, end, weight, term in found:
+    by_line: dict[int, list[Word]] = {}
+    for start, end, terms in words.found(b"\n".join(lines)):
         at = bisect_right(starts, start) - 1
-        by_line.setdefault(at, []).append((start - starts[at], end - starts[at], weight, term))
-    first = _best(by_line, len(lines))
+        by_line.setdefault(at, []).append(Word(start - starts[at], end - starts[at], terms))
+    first = _best(by_line, len(lines), words.weights)
     return _shown(lines, first, start_line, by_line)
 
 
-def _best(by_line: Mapping[int, Sequence[tuple[int, int, float, str]]], count: int) -> int:
+def _best(by_line: Mapping[int, Sequence[Word]], count: int, weights: Mapping[str, float]) -> int:
     """Where the best window begins: with some of the lines before what matches, if there is room."""
     best, first, last = 0.0, 0, 0
-    at_lines = sorted(by_line)
-    for at in at_lines:
+    for at in sorted(by_line):
         inside = [line for line in range(at, min(at + LINES, count)) if line in by_line]
-        weights = {term: weight for line in inside for _, _, weight, term in by_line[line]}
-        weight = sum(weights[term] for term in sorted(weights))
+        terms = {term for line in inside for word in by_line[line] for term in word.terms}
+        weight = fsum(weights[term] for term in terms)
         if weight > best:
             best, first, last = weight, at, inside[-1]
     slack = LINES - (last - first + 1)
@@ -144,17 +151,17 @@ def _shown(
     lines: Sequence[bytes],
     first: int,
     start_line: int,
-    by_line: Mapping[int, Sequence[tuple[int, int, float, str]]],
+    by_line: Mapping[int, Sequence[Word]],
 ) -> Snippet:
     texts: list[str] = []
     matches: list[Match] = []
     left = CHARACTERS
     for at in range(first, min(first + LINES, len(lines))):
         of_line = by_line.get(at, ())
-        text, cut = _line(lines[at], of_line[0][0] if of_line else 0)
+        text, cut = _line(lines[at], of_line[0].start if of_line else 0)
         text = text[:left]
-        for start, end, _, _ in of_line:
-            column, behind = (_characters(lines[at], byte) - cut for byte in (start, end))
+        for word in of_line:
+            column, behind = (_characters(lines[at], byte) - cut for byte in (word.start, word.end))
             if 0 <= column < behind <= len(text):
                 matches.append(Match(start_line + at, column + 1, behind + 1))
         texts.append(text)
