@@ -1,6 +1,8 @@
 # make run    does the main job on a real repository, visibly
 # make test   everything that decides whether a change may land (under 15 minutes)
 # make bench  measures, slowly, on clones: FLASK=path SYMPY=path, or REPOS="name=path ..."
+# make bench-retrieve  measures what is found, make bench-context what context policies cost and give:
+#                  REPOS="name=path ...", or ROWS="file.jsonl ..." CLONES=folder
 # make bench-relations  measures relations: REPOS="name=path ...", or CASES=file.jsonl CLONES=folder
 PYTHON ?= python3
 VENV := .venv
@@ -13,7 +15,7 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 NIBD_TEST_SERVERS ?= $(abspath $(VENV))/servers
 export NIBD_TEST_SERVERS
 
-.PHONY: setup run test lint types imports servers unit bench bench-relations clean
+.PHONY: setup run test lint types imports servers unit bench bench-relations bench-retrieve bench-context clean
 
 setup: $(VENV)/.ready
 
@@ -67,6 +69,15 @@ bench-relations: setup
 	$(BIN)/python -m nibd.bench.relations $(REPOS:%=--repository %) $(SERVERS:%=--servers %) \
 	    $(if $(CASES),--cases $(CASES) --clones $(CLONES)) $(if $(TRANSITIONS),--transitions $(TRANSITIONS)) \
 	    $(if $(FAMILY),--family $(FAMILY)) $(BENCH)
+
+# Views are kept in CACHE from run to run.
+ROWS ?=
+CACHE ?= $(HOME)/.cache/nibd-bench
+
+bench-retrieve bench-context: setup
+	$(if $(strip $(REPOS)$(ROWS)),,$(error give clones: make $@ REPOS="name=path ...", or ROWS="file ..."))
+	$(BIN)/python -m nibd.bench.$(@:bench-%=%) $(REPOS:%=--repository %) \
+	    $(if $(ROWS),$(ROWS:%=--rows %) --repositories $(CLONES)) --cache $(CACHE) $(BENCH)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -33,7 +33,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=PATH",
-        type=_repository,
+        type=named_clone,
         help="a clone to measure on, and the name of its rows (repeatable; bars are for flask and sympy)",
     )
     parser.add_argument("--transitions", type=int, default=20, metavar="N", help="counted ones (default: 20)")
@@ -69,7 +69,8 @@ def _plan(options: argparse.Namespace) -> maintain.Plan:
     )
 
 
-def _repository(text: str) -> tuple[str, Path]:
+def named_clone(text: str) -> tuple[str, Path]:
+    """An option's NAME=PATH."""
     name, found, path = text.partition("=")
     if not found or not name or "/" in name or not Path(path).is_dir():
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=PATH of a clone")

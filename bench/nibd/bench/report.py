@@ -1,4 +1,4 @@
-"""Figures with their names and bars, printed as a table with the machine they were taken on."""
+"""Figures with their names and bars, with the machine they were taken on: as a table, as JSON, as a page."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from nibd.bench.charts import Chart
+from nibd.bench.page import Table, page
 
 LIBRARIES = ("tantivy", "pygit2", "tree-sitter", "faiss-cpu", "sentence-transformers", "torch")
 
@@ -28,12 +31,16 @@ class Figure:
 
 @dataclass(slots=True)
 class Report:
-    """`details` are the samples behind the figures; `failed` names the parts that could not be measured."""
+    """`details` are the samples behind the figures; `failed` names the parts that could not be measured.
+
+    `parts` are the tables and plots that a page has before the figures.
+    """
 
     title: str
     figures: list[Figure] = field(default_factory=list)
     details: dict[str, Any] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
+    parts: list[Table | Chart] = field(default_factory=list)
 
     def add(self, name: str, value: str, bar: str = "", met: bool | None = None) -> None:
         self.figures.append(Figure(name, value, bar, met))
@@ -70,8 +77,7 @@ class Report:
         self.add(part, f"FAILED: {type(error).__name__}: {error}", met=False)
 
     def text(self) -> str:
-        rows = [("what", "figure", "bar", "")]
-        rows += [(f.name, f.value, f.bar, _MET[f.met]) for f in self.figures]
+        rows = [HEAD, *self._rows()]
         widths = [max(len(row[at]) for row in rows) for at in range(4)]
         padded = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows]
         return "\n".join([self.title, machine(), "", *("  ".join(row).rstrip() for row in padded)])
@@ -86,7 +92,15 @@ class Report:
         }
         path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
+    def save_page(self, path: Path) -> None:
+        figures = Table("All figures", HEAD, self._rows())
+        path.write_text(page(self.title, machine(), [*self.parts, figures]), encoding="utf-8")
 
+    def _rows(self) -> list[tuple[str, str, str, str]]:
+        return [(f.name, f.value, f.bar, _MET[f.met]) for f in self.figures]
+
+
+HEAD = ("what", "figure", "bar", "")
 _MET = {True: "met", False: "NOT MET", None: ""}
 
 

@@ -1,130 +1,151 @@
-"""What a ranking is worth: where in it the known answers stand, taken together over questions."""
+"""What plans find, together over questions, with intervals over repositories, and against one another."""
 
 from __future__ import annotations
 
-import math
-import random
 import statistics
-from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import combinations
 
+from nibd.bench.charts import Bars
+from nibd.bench.intervals import Estimate, mean, paired
+from nibd.bench.page import Table
 from nibd.bench.report import Report, p95
-from nibd.bench.retrieve_rows import Question
+from nibd.bench.retrieve_answers import Answered
 
-FIRST = (1, 5, 10, 20)
-BOOTSTRAPS = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A question's figures by name; what the first and the second time it was asked took.
-
-    `processor_ms` is the part in which the process computed: what another process takes away is not in it.
-    """
-
-    question: Question
-    figures: Mapping[str, float]
-    milliseconds: tuple[float, float]
-    processor_ms: tuple[float, float]
-    stages: Mapping[str, float] = field(default_factory=dict)
-    candidates: float = 0.0
+COMPARED = ("file R@10", "success@10", "MRR", "nDCG@10", "file by unit R@10", "symbol R@10")
+GROUPS: Mapping[str, Callable[[Answered], str]] = {
+    "language": lambda each: each.question.language,
+    "category": lambda each: each.question.category,
+    "query type": lambda each: each.form,
+}
+SHOWN = ("file R@1", "file R@5", "file R@10", "file R@20", "success@10", "MRR", "nDCG@10", "symbol R@10")
 
 
-def of_files(ranked: Sequence[str], wanted: Collection[str]) -> dict[str, float]:
-    """`ranked` files, each once; recall, whether all are found, reciprocal rank and nDCG, all binary."""
-    places = {path: at for at, path in enumerate(ranked)}
-    found = [places.get(path, math.inf) for path in wanted]
-    first = min(found)
-    gained = sum(1 / math.log2(at + 2) for at in found if at < 10)
-    ideal = sum(1 / math.log2(at + 2) for at in range(min(10, len(found))))
-    figures = {f"file R@{k}": sum(at < k for at in found) / len(found) for k in FIRST}
-    return figures | {
-        "success@10": float(all(at < 10 for at in found)),
-        "MRR": 0.0 if first == math.inf else 1 / (1 + first),
-        "nDCG@10": gained / ideal,
-    }
-
-
-def of_symbols(
-    ranked: Sequence[tuple[str, str]], wanted: Collection[tuple[str, str]], name: str
-) -> dict[str, float]:
-    """Recall of (file, name) among the first units."""
-    if not wanted:
-        return {}
-    return {f"{name} R@{k}": sum(each in ranked[:k] for each in wanted) / len(wanted) for k in FIRST}
-
-
-def report_answers(title: str, answered: Sequence[Answered], report: Report) -> None:
-    """All, each half, each language and category, with intervals over repositories, and latency."""
+def report_answers(title: str, answers: Sequence[Answered], report: Report) -> None:
+    """Each plan by itself, its halves, groups and latency; then the plans in pairs."""
     report.details[title] = [
         {
-            "id": each.question.id, "repository": each.question.repository, "figures": dict(each.figures),
-            "milliseconds": each.milliseconds, "processor_ms": each.processor_ms,
-            "candidates": each.candidates,
+            "id": each.question.id, "repository": each.question.repository, "plan": each.plan,
+            "form": each.form, "chosen": each.chosen, "figures": dict(each.figures),
+            "milliseconds": each.milliseconds, "processor_ms": each.processor_ms, "stages": dict(each.stages),
         }
-        for each in answered
+        for each in answers
     ]  # fmt: skip
-    if not answered:
+    if not answers:
         report.add(title, "no row")
         return
-    for name in dict.fromkeys(name for each in answered for name in each.figures):
-        halves = [_mean([a for a in answered if a.question.half == half], name) for half in (0, 1)]
-        low, high = _interval(answered, name)
-        of_halves = " / ".join("-" if value is None else f"{value:.3f}" for value in halves)
-        value = f"{_mean(answered, name):.3f} ({low:.3f} to {high:.3f}); halves {of_halves}"
-        report.add(f"{title}: {name}", value)
-    _report_groups(f"{title}: file R@10 by language", answered, "file R@10", _language, report)
-    _report_groups(f"{title}: nDCG@10 by category", answered, "nDCG@10", _category, report)
+    plans = {name: [a for a in answers if a.plan == name] for name in dict.fromkeys(a.plan for a in answers)}
+    for plan, of in plans.items():
+        name = title if len(plans) == 1 else f"{title}, {plan}"
+        _report_figures(name, of, report)
+        _report_latency(name, of, report)
+    _report_plans(title, plans, report)
+    for group, key in GROUPS.items():
+        _report_groups(title, plans, group, key, report)
+    _report_stages(title, plans, report)
+    _report_pairs(title, plans, report)
+
+
+def estimate(answers: Iterable[Answered], figure: str) -> Estimate | None:
+    return mean(
+        (each.question.repository, each.figures[figure]) for each in answers if figure in each.figures
+    )
+
+
+def difference(old: Iterable[Answered], new: Iterable[Answered], figure: str) -> Estimate | None:
+    """Of the questions that both answer, paired."""
+    earlier, later = (
+        {each.question.id: each for each in answers if figure in each.figures} for answers in (old, new)
+    )
+    return paired(
+        {question: each.figures[figure] for question, each in earlier.items()},
+        {question: each.figures[figure] for question, each in later.items()},
+        {question: each.question.repository for question, each in earlier.items()},
+    )
+
+
+def shown(value: Estimate | None, digits: int = 3) -> str:
+    return value.text(digits) if value else "-"
+
+
+def _report_figures(title: str, answers: Sequence[Answered], report: Report) -> None:
+    for name in dict.fromkeys(name for each in answers for name in each.figures):
+        halves = [estimate((a for a in answers if a.question.half == half), name) for half in (0, 1)]
+        of_halves = " / ".join(f"{half.value:.3f}" if half else "-" for half in halves)
+        report.add(f"{title}: {name}", f"{shown(estimate(answers, name))}; halves {of_halves}")
+
+
+def _report_latency(title: str, answers: Sequence[Answered], report: Report) -> None:
     for at, when in enumerate(("first", "again")):
-        for what in ("milliseconds", "processor_ms"):
-            took = [getattr(each, what)[at] for each in answered]
+        for what, name in (("milliseconds", "latency"), ("processor_ms", "processor time")):
+            took = [getattr(each, what)[at] for each in answers]
             value = f"p50 {statistics.median(took):.1f} ms, p95 {p95(took):.1f} ms"
-            name = "latency" if what == "milliseconds" else "processor time"
             report.add(f"{title}: {name}, asked {when}", value)
-    stages = sorted({name for each in answered for name in each.stages})
-    medians = [f"{s} {statistics.median(each.stages[s] for each in answered):.1f}" for s in stages]
+    medians = [f"{stage} {p50:.1f}" for stage, (p50, _) in stages(answers).items()]
     report.add(f"{title}: stages, p50 in ms", ", ".join(medians))
-    among = statistics.mean(each.candidates for each in answered)
-    report.add(f"{title}: wanted files among the candidates", f"{among:.3f}")
+
+
+def stages(answers: Sequence[Answered]) -> dict[str, tuple[float, float]]:
+    """Median and p95 of each stage, in the order of the stages."""
+    names = dict.fromkeys(name for each in answers for name in each.stages)
+    took = {name: [each.stages.get(name, 0.0) for each in answers] for name in names}
+    return {name: (statistics.median(values), p95(values)) for name, values in took.items()}
+
+
+def _report_plans(title: str, plans: Mapping[str, Sequence[Answered]], report: Report) -> None:
+    found = [name for name in SHOWN if any(name in each.figures for of in plans.values() for each in of)]
+    rows = [
+        [plan, str(len(of)), *(shown(estimate(of, name)) for name in found)] for plan, of in plans.items()
+    ]
+    report.parts.append(Table(f"{title}: what is found", ("plan", "questions", *found), rows))
+    bars = {plan: [estimate(of, name) for name in found] for plan, of in plans.items()}
+    report.parts.append(Bars(f"{title}: what is found", found, bars))
 
 
 def _report_groups(
-    row: str, answered: Sequence[Answered], name: str, key: Callable[[Question], str], report: Report
+    title: str,
+    plans: Mapping[str, Sequence[Answered]],
+    group: str,
+    key: Callable[[Answered], str],
+    report: Report,
 ) -> None:
-    groups: defaultdict[str, list[Answered]] = defaultdict(list)
-    for each in answered:
-        groups[key(each.question)].append(each)
-    if len(groups) > 1:
-        values = [f"{group} {_mean(groups[group], name):.3f}" for group in sorted(groups)]
-        report.add(row, ", ".join(values))
+    names = sorted({key(each) for of in plans.values() for each in of})
+    if len(names) < 2:
+        return
+    bars, rows = {}, []
+    for plan, of in plans.items():
+        within = [[each for each in of if key(each) == name] for name in names]
+        bars[plan] = [estimate(each, "file R@10") for each in within]
+        for name, each in zip(names, within, strict=True):
+            cells = [shown(estimate(each, figure)) for figure in ("file R@10", "nDCG@10", "symbol R@10")]
+            rows.append([name, plan, str(len(each)), *cells])
+        for figure in ("file R@10", "nDCG@10"):
+            values = [(name, estimate(each, figure)) for name, each in zip(names, within, strict=True)]
+            text = ", ".join(f"{name} {value.value:.3f}" for name, value in values if value)
+            report.add(f"{title}, {plan}: {figure} by {group}", text)
+    report.parts.append(Bars(f"{title}: file R@10 by {group}", names, bars))
+    head = (group, "plan", "questions", "file R@10", "nDCG@10", "symbol R@10")
+    report.parts.append(Table(f"{title}: by {group}", head, sorted(rows)))
 
 
-def _mean(answered: Sequence[Answered], name: str) -> Any:
-    values = [each.figures[name] for each in answered if name in each.figures]
-    return statistics.mean(values) if values else None
+def _report_stages(title: str, plans: Mapping[str, Sequence[Answered]], report: Report) -> None:
+    rows = []
+    for plan, of in plans.items():
+        whole = [each.milliseconds[1] for each in of]
+        rows.append([plan, "all", f"{statistics.median(whole):.2f}", f"{p95(whole):.2f}"])
+        rows += [[plan, name, f"{p50:.2f}", f"{top:.2f}"] for name, (p50, top) in stages(of).items()]
+    head = ("plan", "stage", "p50, ms", "p95, ms")
+    report.parts.append(Table(f"{title}: latency of a page of ten files, asked again", head, rows))
 
 
-def _interval(answered: Sequence[Answered], name: str) -> tuple[float, float]:
-    """95%, by drawing repositories."""
-    by_repository: defaultdict[str, list[float]] = defaultdict(list)
-    for each in answered:
-        if name in each.figures:
-            by_repository[each.question.repository].append(each.figures[name])
-    groups = list(by_repository.values())
-    source = random.Random(20240102)
-    means = []
-    for _ in range(BOOTSTRAPS):
-        drawn = [value for group in source.choices(groups, k=len(groups)) for value in group]
-        means.append(statistics.mean(drawn))
-    means.sort()
-    return means[BOOTSTRAPS // 40], means[-BOOTSTRAPS // 40]
-
-
-def _language(question: Question) -> str:
-    return question.language
-
-
-def _category(question: Question) -> str:
-    return question.category
+def _report_pairs(title: str, plans: Mapping[str, Sequence[Answered]], report: Report) -> None:
+    rows = []
+    for old, new in combinations(plans, 2):
+        for figure in COMPARED:
+            found = difference(plans[old], plans[new], figure)
+            if found:
+                report.add(f"{title}: {new} less {old}, {figure}", found.signed())
+                rows.append([f"{new} less {old}", figure, found.signed(), str(found.count)])
+    if rows:
+        head = ("plans", "figure", "difference, paired", "questions")
+        report.parts.append(Table(f"{title}: plans against one another", head, rows))

@@ -1,53 +1,166 @@
-"""Lexical view and units of a commit, built from a clone or a bare mirror, and kept between runs.
+"""The views of a commit, built from a clone or a bare mirror, and kept between runs.
 
-A repository has one folder for all of its commits, so each but the first costs what differs.
+A repository has one folder for all of its commits, so each but the first costs what differs. Without an
+`Embedding` there is no dense view.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from nibd.bench.rebuild import NO_DENSE, side
+from nibd.query.expansion import Related
+from nibd.query.navigation_view import CachedRelations
 from nibd.query.ranking.candidates import Tree
 from nibd.query.ranking.outline import outline
+from nibd.repair.dense import DenseSetting
+from nibd.repair.embedding import Embedder
+from nibd.repair.git import GitSource
 from nibd.repair.git.source import open_by_libgit
 from nibd.repair.git.types import CheckoutLocation
 from nibd.repair.policy import EXTRACTOR, Policy
-from nibd.repair.transition import RulesCache, Target, Transition, repair
-from nibd.stores.repository import RepositoryFolder, RepositoryStores
+from nibd.repair.transition import RulesCache, Target, Transition, repair, repair_dense
+from nibd.stores.bitmap import Bitmap
+from nibd.stores.dense import DenseStore
+from nibd.stores.dense_rows import read_rows
+from nibd.stores.embeddings import EmbeddingStore
+from nibd.stores.relations import ResolutionId
+from nibd.stores.repository import RelationsReader, RepositoryFolder, RepositoryStores
 from nibd.stores.snapshot import Snapshot
-from nibd.stores.types import CheckoutId, CommitId, State, View
+from nibd.stores.structure import StructureStore
+from nibd.stores.types import CheckoutId, CommitId, State, TextId, View
+
+LAYOUTS = ("{name}/repo", "{name}")
+SPOOLED_TEXTS = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """A loaded model, and where vectors are kept between runs."""
+
+    embedder: Embedder
+    store: EmbeddingStore
+
+    @property
+    def setting(self) -> DenseSetting:
+        return DenseSetting(self.embedder.profile, self.store)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A commit's views, open for reading (as `nibd.query.search.Views`), and its repository.
+
+    `dense` is the matrix and the rows of it; `related` has the relations that are in the folder.
+    """
+
+    tree: Tree
+    commit: CommitId
+    snapshot: Snapshot
+    folder: RepositoryFolder
+    source: GitSource
+    dense: tuple[DenseStore, Bitmap] | None
+    related: Related
+
+    @property
+    def structure(self) -> StructureStore:
+        return self.tree.structure
+
+    @property
+    def listing(self) -> Bitmap:
+        return self.tree.listing
+
+
+def mirror_of(folder: Path, repository: str) -> Path | None:
+    """A clone or a bare mirror: FOLDER/owner+name, or a folder `repo` in that."""
+    names = [folder / layout.format(name=repository.replace("/", "+")) for layout in LAYOUTS]
+    return next((path for path in names if path.is_dir()), None)
 
 
 @contextmanager
-def tree(mirror: Path, commit: CommitId, folder: Path, workers: int | None = None) -> Iterator[Tree]:
-    """What ranking reads of `commit`; its views are made in `folder` where they are not there yet."""
-    snapshot = _made(mirror, commit, folder, workers or len(os.sched_getaffinity(0)))
-    with side(RepositoryFolder(folder), snapshot) as read:
+def opened(
+    mirror: Path,
+    commit: CommitId,
+    folder: Path,
+    workers: int | None = None,
+    embedding: Embedding | None = None,
+) -> Iterator[Opened]:
+    """`commit` to be read; its views are made in `folder` where they are not there yet."""
+    git = mirror / ".git" if (mirror / ".git").exists() else mirror
+    with ExitStack() as stack:
+        source = stack.enter_context(closing(open_by_libgit(CheckoutLocation(mirror, git, git), None)))
+        snapshot = _made(source, commit, folder, workers or len(os.sched_getaffinity(0)), embedding)
+        within = RepositoryFolder(folder)
+        read = stack.enter_context(side(within, snapshot))
+        dense = _dense(within, snapshot) if embedding else None
+        if dense:
+            stack.callback(dense[0].close)
+        relations = stack.enter_context(closing(RelationsReader(within)))
         outlined = outline(read.structure, read.listing)
-        yield Tree(read.lexical, read.facts, read.structure, read.listing, outlined)
+        tree = Tree(read.lexical, read.facts, read.structure, read.listing, outlined)
+        related = Related(read.structure, read.listing, read.facts, _families(snapshot, relations))
+        yield Opened(tree, commit, snapshot, within, source, dense, related)
 
 
-def _made(mirror: Path, commit: CommitId, folder: Path, workers: int) -> Snapshot:
+def _families(
+    snapshot: Snapshot, relations: RelationsReader
+) -> dict[str, tuple[CachedRelations, ResolutionId]]:
+    store = relations.current()
+    if store is None:
+        return {}
+    cached = CachedRelations(store)
+    return {family: (cached, resolution) for family, resolution in snapshot.resolutions().items()}
+
+
+def _made(
+    source: GitSource, commit: CommitId, folder: Path, workers: int, embedding: Embedding | None
+) -> Snapshot:
     policy = Policy()
     with RepositoryStores.open(RepositoryFolder(folder), EXTRACTOR) as stores:
         for publication in stores.catalog.at_commit(commit):
-            view = publication.snapshot.views[View.LEXICAL]
-            if view.state is State.READY and view.profile == policy.profile:
+            lexical, dense = (publication.snapshot.views[view] for view in (View.LEXICAL, View.DENSE))
+            is_lexical = lexical.state is State.READY and lexical.profile == policy.profile
+            is_dense = dense.state is State.READY and dense.profile == _profile(embedding)
+            if is_lexical and (is_dense or embedding is None):
                 return publication.snapshot
-        git = mirror / ".git" if (mirror / ".git").exists() else mirror
-        with closing(open_by_libgit(CheckoutLocation(mirror, git, git), None)) as source:
-            step = Transition(
-                source=source,
-                stores=stores,
-                policy=policy,
-                dense=NO_DENSE,
-                report=lambda _: None,
-                workers=workers,
-                rules=RulesCache(),
-            )
-            target = Target(CheckoutId("bench"), commit, source.tree_of(commit))
-            return repair(step, target).publication.snapshot
+        step = Transition(
+            source=source,
+            stores=stores,
+            policy=policy,
+            dense=embedding.setting if embedding else NO_DENSE,
+            report=lambda _: None,
+            workers=workers,
+            rules=RulesCache(),
+        )
+        target = Target(CheckoutId("bench"), commit, source.tree_of(commit))
+        outcome = repair(step, target)
+        if embedding and outcome.dense_missing:
+            _embed(embedding)
+            outcome = repair_dense(step, target) or outcome
+        return outcome.publication.snapshot
+
+
+def _profile(embedding: Embedding | None) -> object:
+    return embedding.embedder.profile if embedding else None
+
+
+def _embed(embedding: Embedding) -> None:
+    profile, store = embedding.embedder.profile, embedding.store
+    while waiting := store.spool.take(profile, SPOOLED_TEXTS):
+        vectors = embedding.embedder.embed([text for _, text in waiting])
+        made: dict[TextId, bytes] = {}
+        for (text, _), vector in zip(waiting, vectors, strict=True):
+            made[text] = vector.tobytes()
+        store.put_many(profile, made)
+
+
+def _dense(folder: RepositoryFolder, snapshot: Snapshot) -> tuple[DenseStore, Bitmap] | None:
+    """`None` for a tree without a text."""
+    artifact = snapshot.views[View.DENSE].artifact
+    if artifact is None or not snapshot.views[View.DENSE].coverage.done:
+        return None
+    path = folder.root / artifact.location
+    return DenseStore.open_reader(path.parent), read_rows(path)

@@ -1,0 +1,96 @@
+"""`python -m nibd.bench.context --rows FILE --repositories FOLDER --cache FOLDER`, or with `--repository`.
+
+Each issue is answered by a scripted agent (`nibd.bench.agent`) under each policy, over the views of its
+commit, by the library, without a daemon.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import time
+from collections import defaultdict
+from pathlib import Path
+
+from nibd.bench import asking, retrieve_views
+from nibd.bench.agent_tools import Tools
+from nibd.bench.context_figures import Run, report_runs
+from nibd.bench.report import Report
+from nibd.bench.retrieve_rows import Question
+from nibd.bench.trajectory import Policy, Trajectory, run
+from nibd.query.context.tokens import Estimate, TokenCounter, Tokenizer, TokenizerError
+from nibd.query.hits import Hit
+from nibd.query.ranking.candidates import Tree
+from nibd.query.ranking.rank import rank
+from nibd.repair.embedding_profile import DEFAULT_MODEL, EmbeddingError, resolve
+from nibd.stores.types import Level
+
+BUDGET = 8000
+TOKENIZER = "tokenizer.json"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    asking.check(parser, options)
+    report = Report("nibd: what context policies cost and give, by a scripted agent")
+    try:
+        counter = _counter(options.tokenizer)
+    except TokenizerError as error:
+        parser.error(f"--tokenizer: {error}")
+    report.add(
+        "tokens are counted by", counter.name if counter.exact else f"{counter.name}: a third of the bytes"
+    )
+    runs: dict[str, list[Run]] = defaultdict(list)
+    for asked in asking.asked(options):
+        started = time.perf_counter()
+        with retrieve_views.opened(asked.mirror, asked.commit, asked.folder, options.workers) as opened:
+            tools = Tools(opened, functools.partial(_callables, opened.tree))
+            made = [_answered(question, tools, counter, options) for question in asked.questions]
+            tools.close()
+        runs[asked.title] += made
+        recalls = ", ".join(f"{p} {sum(r.recall(p) for r in made) / len(made):.2f}" for p in Policy)
+        seconds = time.perf_counter() - started
+        print(f"  {asked.repository} {asked.commit[:10]}: {seconds:.0f} s, {recalls}", flush=True)
+    for title, of in runs.items():
+        report_runs(title, of, report)
+    print(f"\n{report.text()}", flush=True)
+    if options.json:
+        report.save(options.json)
+    if options.page:
+        report.save_page(options.page)
+    return 1 if report.failed or not runs else 0
+
+
+def _answered(question: Question, tools: Tools, counter: TokenCounter, options: argparse.Namespace) -> Run:
+    def answered(policy: Policy) -> Trajectory:
+        return run(policy, question.query, tools, counter, options.budget, options.silent)
+
+    return Run(question, {policy: answered(policy) for policy in Policy})
+
+
+def _callables(tree: Tree, query: str, k: int) -> list[Hit]:
+    return rank(tree, query, Level.CALLABLE, k).hits
+
+
+def _counter(file: Path | None) -> TokenCounter:
+    """By the file, else by the embedding model's. Raises TokenizerError for a file that can't be used."""
+    if file is not None:
+        return Tokenizer.load(file, str(file))
+    try:
+        return Tokenizer.load(resolve(DEFAULT_MODEL) / TOKENIZER, DEFAULT_MODEL)
+    except (EmbeddingError, TokenizerError) as error:
+        return Estimate(str(error))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m nibd.bench.context", description=__doc__)
+    asking.configure(parser)
+    parser.add_argument(
+        "--budget", type=int, default=BUDGET, metavar="N", help=f"tokens of a packet (default: {BUDGET})"
+    )
+    parser.add_argument(
+        "--tokenizer", type=Path, metavar="FILE", help="a tokenizer.json (default: the model's)"
+    )
+    parser.add_argument("--silent", action="store_true", help="the agent's notes don't say what it believes")
+    return parser
