@@ -137,6 +137,19 @@ def test_a_text_at_several_addresses_is_several_hits(grown: DenseStore) -> None:
     assert [(found.path, found.start_line) for found in hits] == [(b"a.py", 1), (b"a.py", 9)]
 
 
+def test_a_file_counts_once_with_its_nearest_unit(grown: DenseStore) -> None:
+    expected = cosine(QUERIES[0], vectors())
+    order = [int(row) for row in np.argsort(-expected, kind="stable") if row % 100]
+
+    def files(rows: Sequence[int]) -> Mapping[int, Sequence[Hit]]:
+        return {row: [hit("far.py" if row in order[200:] else "near.py", level=Level.FILE)] for row in rows}
+
+    rows = Bitmap.of(order)
+    hits = search(grown, rows, QUERIES[0], 2, units=files, level=Level.FILE)
+    assert paths(hits) == ["near.py", "far.py"]
+    assert np.allclose([found.score for found in hits], expected[[order[0], order[200]]], atol=1e-6)
+
+
 def test_rows_are_fetched_until_the_level_has_k_hits(grown: DenseStore) -> None:
     expected = cosine(QUERIES[0], vectors())
     worst = [int(row) for row in np.argsort(expected)[:3]]

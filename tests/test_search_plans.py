@@ -124,6 +124,14 @@ def test_vectors_of_a_selection_are_in_the_order_of_all(shop: Searchable) -> Non
         assert shop.hits("parcel", Plan.DENSE, None, ALL, filters=filters) == every
 
 
+def test_a_file_is_as_near_as_its_nearest_unit(shop: Searchable) -> None:
+    units = shop.hits("parcel", Plan.DENSE, None, ALL)
+    nearest = {hit.path: hit.score for hit in reversed(units)}
+    files = shop.hits("parcel", Plan.DENSE, Level.FILE, ALL)
+    assert {hit.path: hit.score for hit in files} == nearest
+    assert {hit.kind for hit in files} == {"file"}
+
+
 def passes(filters: Filters, hit: Hit) -> bool:
     return filters.accept(hit.path, hit.language) and (not filters.kinds or hit.kind in filters.kinds)
 

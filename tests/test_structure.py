@@ -107,6 +107,10 @@ def test_what_is_asked_of_a_listing_comes_from_its_own_files_only(store: Structu
     shared = facts_of(B).text_ids[1]
     assert shared is not None
     assert {unit.file.path for unit in store.with_text(listing, shared)} == {A.path, B.path}
+    assert [(unit.file.path, unit.kind) for unit in store.files_with_text(listing, shared)] == [
+        (A.path, "file"),
+        (B.path, "file"),
+    ]
     assert store.holds_text(listing, shared)
     assert not store.holds_text(Bitmap.of([edited]), shared)
     assert list(store.skipped(listing, Skip.MISSING_OBJECT)) == [(gone, MISSING)]

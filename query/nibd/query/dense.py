@@ -3,7 +3,8 @@
 The store ranks *rows*, one for each distinct text; one text may stand at several addresses (a copied
 function), or at none of the level that is asked for. So rows are fetched until `k` hits are certain: the
 store's answer ends where the score falls strictly below its last, so no unseen row can have a hit among
-those that are kept. Hits are in the order of (-score, address).
+those that are kept. A file is as near as its best unit: at L0 whoever calls gives the file for each of
+them, and its best hit counts. Hits are in the order of (-score, address).
 
 Whoever calls gives the query's vector and knows which units a row stands for. Nothing here embeds.
 """
@@ -34,17 +35,20 @@ def search(
 ) -> list[Hit]:
     """The `k` best units of `level` (None: of every level) among those of `rows`. `query` is a vector."""
     total, wanted = len(rows), k
-    hits: list[Hit] = []
+    hits: dict[object, Hit] = {}
     seen = 0
     while k > 0 and seen < total:
         found, scores = store.search(rows, query, min(wanted, total))
-        # What came before comes again, first and in an order of its own up to ties: only the rest is new.
-        hits += _hits(found.tolist()[seen:], scores.tolist()[seen:], units, level)
+        # What came before comes again, first and in an order of its own up to ties: only the rest is new,
+        # and all of it is further away.
+        new = _hits(found.tolist()[seen:], scores.tolist()[seen:], units, level)
+        for hit in sorted(new, key=lambda hit: (-hit.score, hit.address_key, hit.name)):
+            hits.setdefault(hit.address_key, hit)
         seen = len(found)
         if len(hits) >= k:
             break
         wanted = max(seen, wanted) * 2
-    return sorted(hits, key=lambda hit: (-hit.score, hit.address_key))[:k]
+    return list(hits.values())[:k]
 
 
 def _hits(rows: list[int], scores: list[float], units: UnitsOfRows, level: Level | None) -> list[Hit]:

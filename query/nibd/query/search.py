@@ -180,10 +180,12 @@ def _nearest(views: Views, question: Question, trace: Trace, most: int) -> list[
     store, rows = held
     structure, within = views.structure, question.within
     listing = within.rows if within else views.listing
+    # A file is as near as its best unit.
+    with_text = structure.files_with_text if question.level is Level.FILE else structure.with_text
 
     def units(wanted: Sequence[int]) -> Mapping[int, Sequence[Hit]]:
         found = {
-            row: [unit_hit(unit, 0.0) for unit in structure.with_text(listing, text)]
+            row: [unit_hit(unit, 0.0) for unit in with_text(listing, text)]
             for row, text in store.texts(wanted).items()
         }
         return found if within is None else {row: _of_kinds(hits, within) for row, hits in found.items()}

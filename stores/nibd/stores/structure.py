@@ -261,6 +261,10 @@ class StructureStore:
         """The tree's units whose embedded text is `text_id`, by address."""
         return self._joined(listing, "unit.text_id = ?", text_id)
 
+    def files_with_text(self, listing: Bitmap, text_id: TextId) -> list[StoredUnit]:
+        """The units of level 0 of the tree's files in which any unit has this embedded text, by address."""
+        return self._joined(listing, _FILES_WITH_TEXT, text_id)
+
     def holds_text(self, listing: Bitmap, text_id: TextId) -> bool:
         """Whether any unit of the tree has this embedded text. Stops at the first."""
         sql = "SELECT f.id FROM unit JOIN file f ON f.source = unit.source WHERE unit.text_id = ?"
@@ -347,6 +351,8 @@ _UNIT_COLUMNS = (
     "checksum",
 )  # fmt: skip
 _UNIT = ", ".join(f"unit.{column}" for column in _UNIT_COLUMNS)
+_FILES_WITH_TEXT = """unit.ordinal = 0
+    AND unit.source IN (SELECT same.source FROM unit same WHERE same.text_id = ?)"""
 _COUNT_FILES = """SELECT CASE skip WHEN '' THEN 'language:' || language ELSE 'skip:' || skip END AS key,
     count(*) FROM file WHERE id IN ({marks}) GROUP BY key"""
 _COUNT_LINES = """SELECT 'lines', sum(s.lines) FROM file f JOIN source s ON s.id = f.source
