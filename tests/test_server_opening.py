@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from language_servers import Project
+from nibd.repair.servers.server import LOADED_FOLDERS
 from nibd.stores.types import RepoPath
 
 FILES = {
@@ -17,6 +18,15 @@ FILES = {
     "tag.go": "//go:build never\n\npackage app\n\nfunc never() string { return name() }\n",
     "sub/d.go": 'package sub\n\nimport "example.org/app"\n\nvar y = app.Greet()\n',
 }
+
+ABSENT = """package {}
+
+import "example.org/absent"
+
+func own() {{ absent.F() }}
+
+var _ = own
+"""
 
 
 def opened(project: Project) -> int:
@@ -53,3 +63,30 @@ def test_a_file_that_comes_into_another_package_is_opened_for_it(tmp_path: Path)
         project.settle()
         assert project.ask("more/g.go", "z", -1) == {("more/g.go", 2, "z")}
         assert project.ask("sub/f.go", "Greet") == {("a.go", 2, "Greet")}
+
+
+def test_what_gopls_forgot_is_loaded_at_once_when_many_packages_are_asked_about(tmp_path: Path) -> None:
+    folders = [f"p{n}" for n in range(LOADED_FOLDERS)]
+    files = {f"{each}/a.go": ABSENT.format(each) for each in folders} | {"go.mod": FILES["go.mod"]}
+    with Project(tmp_path, "go", files) as project:
+        places = [project.place(f"{each}/a.go", "own", 1) for each in folders]
+
+        def searches() -> int:
+            return project.server.requests.get("workspace/symbol", 0)
+
+        def loads_of_one() -> int:
+            return sum("query=[file=" in line for line in project.server.log)
+
+        for asked, expected in ((places, 1), (places, 1)):
+            assert all(isinstance(answer, tuple) and answer for answer in project.server.definitions(asked))
+            assert searches() == expected
+        project.write("more/b.go", "package more\n")
+        project.tell(added="more/b.go")
+        before = loads_of_one()
+        project.server.definitions(places[:1])
+        assert searches() == 1
+        assert loads_of_one() > before  # it was forgotten
+        before = loads_of_one()
+        project.server.definitions(places)
+        assert searches() == 2
+        assert loads_of_one() == before

@@ -194,6 +194,9 @@ class Driver:
     nothing_found: tuple[str, ...] = ()
     """Beginnings of error messages that mean an answer: there is nothing at that place."""
     leaves_out: LeavesOut | None = None
+    loads_by: tuple[str, Json] | None = None
+    """A request (method, parameters) for which it loads at once all that a change had it forget. Else it does
+    so package by package, as each is asked about."""
     reads_first: tuple[bytes, ...] = ()
     """Endings of files in which an answer depends on what was asked before: such a file is read as a whole
     (by semantic tokens, which name everything in it in order), then asked site by site."""

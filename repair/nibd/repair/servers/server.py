@@ -40,6 +40,8 @@ PROBE_PAUSE_S = 0.05
 PROBES = 32
 _DRAIN_EVERY = 64
 _DRAIN_STEP_S = 1.0
+LOADED_FOLDERS = 8
+"""Where so many folders are asked about, what a change had the server forget is loaded at once."""
 _RETRIES = 2
 _DEFINITION = "textDocument/definition"
 _READ = "textDocument/semanticTokens/full"
@@ -94,6 +96,8 @@ class LanguageServer:
         """Whether there is nothing to wait for but work that it announces."""
         self._was_told = False
         """Of a change, since it was looked at last."""
+        self._has_loaded = False
+        """All that it forgot, since the last change (`loads_by`)."""
 
     @classmethod
     def start(cls, driver: Driver, installed: Installed, root: Path, options: Options) -> Self:
@@ -231,6 +235,7 @@ class LanguageServer:
         self._changed_at = time.monotonic()
         self._holds_all = self._holds_all and self._holds_at_once(dict(groups))
         self._was_told = True
+        self._has_loaded = False
 
     def _holds_at_once(self, groups: Mapping[int, Sequence[RepoPath]]) -> bool:
         if self.driver.holds_at_once is Holds.OPENED:
@@ -299,6 +304,8 @@ class LanguageServer:
         interrupt: Interrupt = lambda: None,
     ) -> list[Locations]:
         """Files that are read first come after the others, each by itself."""
+        if not urgent:
+            self._load(asked, interrupt)
         together: list[int] = []
         alone: dict[RepoPath, list[int]] = {}
         for n, (path, _, _) in enumerate(asked):
@@ -314,6 +321,15 @@ class LanguageServer:
             answers = self._places(_DEFINITION, places, 1, timeout_s, urgent=urgent, interrupt=interrupt)
             found.update(zip(indexes, answers, strict=True))
         return [found[n] for n in range(len(asked))]
+
+    def _load(self, asked: Sequence[Request], interrupt: Interrupt) -> None:
+        """Have it load all at once what many questions would have it load one by one."""
+        if self.driver.loads_by is None or self._has_loaded:
+            return
+        if len({path.rpartition(b"/")[0] for path, _, _ in asked}) >= LOADED_FOLDERS:
+            self._has_loaded = True
+            method, params = self.driver.loads_by
+            self._connection.ask(method, params, START_PATIENCE_S, interrupt)  # no answer: one by one then
 
     def live_definitions(
         self, requests: Iterable[Request], *, window: int = WINDOW, timeout_s: float = PATIENCE_S
