@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import select
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -142,12 +144,12 @@ def test_patience_is_for_silence_not_for_the_whole(
 
     monkeypatch.setattr(Connection, "_take", taken)
     monkeypatch.setattr(transport, "time", clock)
-    connection = connect(f'''
+    connection = connect(f"""
         gate = state.setdefault("gate", None) or open({str(clock.gate)!r}, "rb", buffering=0)
         state["gate"] = gate
         gate.read(1)
         reply("slow but steady")
-        ''')
+        """)
     assert connection.ask_many("x", range(20), timeout_s=1.9) == ["slow but steady"] * 20
     assert clock.seconds >= 20
     clock.close()
@@ -234,6 +236,49 @@ def test_the_end_of_a_server_is_the_reason_for_all_that_is_open(
     assert answers[5] == answers[-1] == connection.dead
     assert reason in connection.dead.reason
     assert isinstance(connection.ask("x", 1), Unknown)
+
+
+class Switching(transport._Batch):
+    """A batch that lets other threads go on before a new count is written."""
+
+    count = 0
+
+    @property  # type: ignore[override]
+    def received(self) -> int:
+        return self.count
+
+    @received.setter
+    def received(self, count: int) -> None:
+        select.select([], [], [], 0)
+        self.count = count
+
+
+def test_no_question_is_lost_where_two_threads_find_at_once_that_the_server_is_gone(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Switching] = []
+
+    def batch() -> Switching:
+        made.append(Switching())
+        return made[-1]
+
+    monkeypatch.setattr(transport, "_Batch", batch)
+    connection = connect("pass")
+    many, gone = 2000, Unknown("gone")
+    with ThreadPoolExecutor(2) as threads:
+        asked = threads.submit(connection.ask_many, "never", range(many), window=many)
+        wait_until(lambda: len(connection._waiting) == many)
+        together = threading.Barrier(2)
+
+        def fail() -> None:
+            together.wait()
+            connection._fail_waiting(gone)
+
+        other = threads.submit(fail)
+        fail()
+        other.result()
+        assert made[0].received == many
+        assert asked.result() == [gone] * many
 
 
 def test_bodies_larger_than_any_pipe_go_both_ways(connect: Connect) -> None:

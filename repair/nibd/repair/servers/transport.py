@@ -208,8 +208,7 @@ class Connection:
                 _, (batch, index) = self._waiting.popitem()
             except KeyError:  # the other thread took the last
                 return
-            batch.answers[index] = dead
-            batch.received += 1
+            self._file(batch, index, dead)
 
     def _take(self, message: Json) -> None:
         if "method" in message:
@@ -220,10 +219,14 @@ class Connection:
             return  # too late: it was given up
         batch, index = waiter
         error = message.get("error")
-        batch.answers[index] = message.get("result") if error is None else _refused(error)
-        batch.received += 1
-        if batch.sent - batch.received <= batch.target:
-            with self._changed:
+        self._file(batch, index, message.get("result") if error is None else _refused(error))
+
+    def _file(self, batch: _Batch, index: int, answer: Answer) -> None:
+        """By the reader, or by whoever finds that the server is gone: of any thread's batch."""
+        with self._changed:
+            batch.answers[index] = answer
+            batch.received += 1
+            if batch.sent - batch.received <= batch.target:
                 self._changed.notify_all()
 
     def _take_inbound(self, message: Json) -> None:
@@ -243,7 +246,7 @@ class Connection:
 
 
 class _Batch:
-    """Questions asked together. `sent` is written by who asks, `received` by the reader alone."""
+    """Questions asked together. `sent` is written by who asks, `received` under the connection's lock."""
 
     __slots__ = ("answers", "received", "sent", "target")
 
