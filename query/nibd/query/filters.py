@@ -14,7 +14,7 @@ from typing import Protocol
 from nibd.query.ranking.path_classes import is_test
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.structure import StructureStore
-from nibd.stores.types import Address, RepoPath
+from nibd.stores.types import Address, Level, RepoPath
 
 
 class PathFilter(Protocol):
@@ -54,11 +54,13 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The files of a tree that pass, as rows and paths, and the kinds of their units (none: any kind)."""
+    """The files of a tree that pass, as rows and paths, and the kinds of their units (none: any kind), with
+    the levels that units of these kinds have."""
 
     rows: Bitmap
     paths: frozenset[RepoPath]
-    kinds: frozenset[str] = frozenset()
+    kinds: frozenset[str]
+    levels: frozenset[Level]
 
     def has(self, address: Address) -> bool:
         return address.path in self.paths and self.has_kind(address.kind)
@@ -69,17 +71,25 @@ class Selection:
     @property
     def of_any_kind(self) -> Selection:
         """The same files with all their units."""
-        return replace(self, kinds=frozenset())
+        return replace(self, kinds=frozenset(), levels=frozenset(Level))
+
+    @property
+    def only_level(self) -> Level | None:
+        """That of all its units, where they have one."""
+        return next(iter(self.levels)) if len(self.levels) == 1 else None
 
 
 def select(structure: StructureStore, listing: Bitmap, filters: Filters) -> Selection | None:
     """The indexed files of a tree that pass; `None` when every unit of every file does.
 
-    Raises `StoreError`.
+    With kinds only files that have such a unit. Raises `StoreError`.
     """
     if filters == Filters():
         return None
-    files = [
-        (row, path) for row, path, language in structure.paths(listing) if filters.accept(path, language)
-    ]
-    return Selection(Bitmap.of(row for row, _ in files), frozenset(path for _, path in files), filters.kinds)
+    files = {row: path for row, path, language in structure.paths(listing) if filters.accept(path, language)}
+    levels = frozenset(Level)
+    if filters.kinds:
+        units = structure.with_kinds(Bitmap.of(files), filters.kinds)
+        files = {row: files[row] for row in units}
+        levels = frozenset(level for held in units.values() for level in held)
+    return Selection(Bitmap.of(files), frozenset(files.values()), filters.kinds, levels)

@@ -6,7 +6,6 @@ A word matches as ranking counts it: `parsing` shows `parse_cache`. Where nothin
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,6 +25,7 @@ BEFORE_CHARACTERS = 60
 """A longer line is shown from so far before its first match on."""
 MOST_MATCHES = 2000
 """In one unit; a longer one is looked at so far."""
+_WORD = rb"[A-Za-z0-9_\x80-\xff]*"
 MOST_WORDS = 96
 LEAST_SHARE = 0.1
 """A word that weighs no more than so much of the heaviest one is not looked for."""
@@ -62,9 +62,10 @@ def _regex(terms: tuple[str, ...]) -> Any:
     options.case_sensitive = False
     options.never_capture = True
     options.log_errors = False
-    pieces = sorted({_piece(term) for term in terms})
-    word = r"[\pL\pN_]*"
-    return re2.compile(f"{word}(?:{'|'.join(map(re2.escape, pieces))}){word}", options)
+    options.encoding = re2.Options.Encoding.LATIN1  # bytes: classes of Unicode take a millisecond to compile
+    pieces = {_piece(term) for term in terms}
+    spelt = sorted({text.encode() for piece in pieces for text in (piece, piece.upper())})
+    return re2.compile(_WORD + b"(?:" + b"|".join(map(re2.escape, spelt)) + b")" + _WORD, options)
 
 
 def _piece(term: str) -> str:
@@ -87,6 +88,7 @@ class Words:
         telling = [term for term, weight in weights.items() if weight > least]
         telling.sort(key=lambda term: (-weights[term], term))
         self.weights = {term: weights[term] for term in telling[:MOST_WORDS]}
+        self._known: dict[bytes, frozenset[str]] = {}
         self._regex = _regex(tuple(sorted(self.weights)))
 
     @staticmethod
@@ -107,13 +109,19 @@ class Words:
         found: list[Word] = []
         for match in self._regex.finditer(text):
             start, end = match.span()
-            terms = tokenize(text[start:end].decode("utf-8", "replace"))
-            held = frozenset(term for term in terms if term in self.weights)
-            if held:
+            if held := self._held(text[start:end]):
                 found.append(Word(start, end, held))
                 if len(found) == MOST_MATCHES:
                     break
         return found
+
+    def _held(self, word: bytes) -> frozenset[str]:
+        """Which of the terms a word has; source says few words, and often."""
+        held = self._known.get(word)
+        if held is None:
+            terms = tokenize(word.decode("utf-8", "replace"))
+            held = self._known[word] = frozenset(term for term in terms if term in self.weights)
+        return held
 
 
 NO_WORDS = Words({})
@@ -121,14 +129,16 @@ NO_WORDS = Words({})
 
 def snippet(content: bytes, start_line: int, end_line: int, words: Words = NO_WORDS) -> Snippet:
     """Of a range of lines of a decoded text, the best ones."""
-    lines = [line.removesuffix(b"\r") for line in _lines(content, start_line, end_line)]
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line) + 1)
+    lines = _lines(content, start_line, end_line)
+    text = b"\n".join(lines)
     by_line: dict[int, list[Word]] = {}
-    for start, end, terms in words.found(b"\n".join(lines)):
-        at = bisect_right(starts, start) - 1
-        by_line.setdefault(at, []).append(Word(start - starts[at], end - starts[at], terms))
+    at, counted, line_start = 0, 0, 0
+    for start, end, terms in words.found(text):
+        if newlines := text.count(b"\n", counted, start):
+            at += newlines
+            line_start = text.rindex(b"\n", 0, start) + 1
+        counted = start
+        by_line.setdefault(at, []).append(Word(start - line_start, end - line_start, terms))
     first = _best(by_line, len(lines), words.weights)
     return _shown(lines, first, start_line, by_line)
 
@@ -173,7 +183,7 @@ def _shown(
 
 def _line(line: bytes, match: int) -> tuple[str, int]:
     """A line as it is shown, and how many characters of its beginning are not."""
-    text = line.decode("utf-8", "replace")
+    text = line.removesuffix(b"\r").decode("utf-8", "replace")
     if len(text) <= LINE_CHARACTERS:
         return text, 0
     cut = min(max(0, _characters(line, match) - BEFORE_CHARACTERS), len(text) - LINE_CHARACTERS)
@@ -185,4 +195,5 @@ def _characters(line: bytes, end: int) -> int:
 
 
 def _lines(content: bytes, start_line: int, end_line: int) -> list[bytes]:
-    return content.split(b"\n", end_line)[start_line - 1 : end_line]
+    rest = content.split(b"\n", start_line - 1)[-1]
+    return rest.split(b"\n", end_line - start_line + 1)[: end_line - start_line + 1]

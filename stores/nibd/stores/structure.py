@@ -13,14 +13,14 @@ Only collection removes rows, and only those that no listing holds.
 
 Each row has a checksum, which is looked at whenever the row is read; `CorruptStructure` is raised for one
 that is not as it was written. Not so for the numbers of `counts`, the yes or no of `holds_text` and
-`without_source`, `modules` and `paths`: they read a column or two of very many rows.
+`without_source`, `modules`, `paths` and `with_kinds`: they read a column or two of very many rows.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NewType
@@ -193,6 +193,17 @@ class StructureStore:
             marks = ",".join("?" * len(batch))
             sql = f"SELECT id, path, language FROM file WHERE id IN ({marks}) AND skip = ''"
             yield from ((FileRow(r[0]), RepoPath(r[1]), r[2]) for r in self._db.rows(sql, tuple(batch)))
+
+    def with_kinds(self, rows: Iterable[int], kinds: Collection[str]) -> dict[FileRow, set[Level]]:
+        """Those of these files that have units of these kinds, each with the levels of these."""
+        found: dict[FileRow, set[Level]] = {}
+        for batch in batches(rows, 500):
+            files, of_kinds = ",".join("?" * len(batch)), ",".join("?" * len(kinds))
+            sql = f"""SELECT DISTINCT f.id, unit.level FROM file f JOIN unit ON unit.source = f.source
+                      WHERE f.id IN ({files}) AND unit.kind IN ({of_kinds})"""
+            for row, level in self._db.rows(sql, (*batch, *sorted(kinds))):
+                found.setdefault(FileRow(row), set()).add(Level(level))
+        return found
 
     def under(self, listing: Bitmap, prefix: bytes) -> Iterator[tuple[FileRow, FileVersion]]:
         """The tree's files below the folder `prefix` (`b""` for all, else ending in `/`)."""
