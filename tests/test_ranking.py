@@ -81,6 +81,15 @@ def test_forms_of_a_word_are_one(tmp_path: Path) -> None:
             assert tree.units(query)[0] == ("src/a.py", "parse_entry")
 
 
+@pytest.mark.parametrize(("name", "asked"), [("class TocTree: ...", "toctree"), ("toctree = 1", "`TocTree`")])
+def test_a_word_is_found_where_it_is_an_identifier_of_parts_and_the_other_way_round(
+    tmp_path: Path, name: str, asked: str
+) -> None:
+    files = {"src/a.py": f"{name}\n", "src/b.py": "def toc_of(tree): ...\n", **FILLER}
+    with ranked_tree(tmp_path, files) as tree:
+        assert "src/a.py" in tree.files(f"{asked} is wrong")
+
+
 @pytest.mark.parametrize("text", ["def testcase(): ...", "def test_case(): ...", "class TestCase: ..."])
 def test_neighbouring_words_are_found_where_the_tree_writes_them_as_one(tmp_path: Path, text: str) -> None:
     with ranked_tree(tmp_path, {"src/a.py": f"{text}\n", **FILLER}) as tree:

@@ -1,8 +1,8 @@
 """A query's words as terms of a tree, each with its weights.
 
-A *group* is one thing that the query says: a word (its stem), an identifier of several parts as a whole, or
-two or three neighbouring words that the tree writes as one (`testcase`, `test_case`), with each spelling
-that it has. Its *importance* is its weight in the query times its idf over the tree's files; there are four
+A *group* is one thing that the query says, with each spelling that the tree has: a word (its stem, and the
+word itself, which is what a tree has of `TocTree` as a whole), an identifier of several parts as a whole, or
+two or three neighbouring words that the tree writes as one (`testcase`, `test_case`). Its *importance* is its weight in the query times its idf over the tree's files; there are four
 of them, by which zones of the query count.
 """
 
@@ -108,9 +108,14 @@ def _said(understood: Understood, generation: LexicalGeneration) -> list[_Said]:
         for term, spelt in spelled_terms(token):
             is_stop, is_form = spelt in STOP_WORDS, spelt in FORM_WORDS
             weight = weights.STOP_WEIGHT if is_stop else weights.FORM_WEIGHT if is_form else 1.0
-            words.setdefault(term, _Said(term, (term,), [])).occurrences.append((zone, weight))
+            text = next(tokenize(spelt), term)
+            if text not in words:
+                spellings = (each for each in dict.fromkeys((spelt, text)) if each != term)
+                known = (each for each in spellings if _files(generation, each))
+                words[text] = _Said(text, (term, *known), [])
+            words[text].occurrences.append((zone, weight))
     joined: dict[str, _Said] = {}
-    taken = set(words)
+    taken = {term for said in words.values() for term in said.terms}
     for run, zone in _neighbours(understood.tokens):
         text = "".join(run)
         said = joined.get(text)
