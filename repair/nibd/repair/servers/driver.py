@@ -178,8 +178,8 @@ class Driver:
     by_file: Callable[[Installed, Path, Options], Callable[[RepoPath], Launch]] | None = None
     """It is asked about each file in a process of its own (`by_file`). Gives what starts a file's process;
     called again when files came or went."""
-    guesses: Callable[[RepoPath], Guesses] | None = None
-    """Makes what tells, for the process of a file, which of its answers are guesses."""
+    guesses: Callable[[RepoPath, str], Guesses] | None = None
+    """Makes what tells, for the process of a file with a text, which of its answers are guesses."""
     batch_sites: int = 0
     """How many sites have to be asked at a time to keep it busy; 0: few."""
     file_sites: int = 0
