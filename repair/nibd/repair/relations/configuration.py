@@ -18,6 +18,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from nibd.repair.private_tree.module_caches import escaped
@@ -80,6 +81,8 @@ class Touched:
         return self.packages | {name.replace("-", "_") for name in self.packages}
 
 
+IsThere = Callable[[str, str], bool]
+"""Whether a version of a package is on this machine."""
 UNTOUCHED = Touched()
 EVERYTHING = Touched(everything=True)
 
@@ -94,10 +97,15 @@ def is_configuration(family: str, path: bytes) -> bool:
     return name in _NAMES[family]
 
 
-def touched(path: RepoPath, before: bytes | None, after: bytes | None) -> Touched:
-    """How far a configuration reaches that was changed, or that came or went (`None`)."""
+def touched(
+    path: RepoPath, before: bytes | None, after: bytes | None, is_there: IsThere = lambda *_: True
+) -> Touched:
+    """How far a configuration reaches that was changed, or that came or went (`None`).
+
+    Another version of a package reaches nothing when neither this nor that one `is_there`.
+    """
     name = path.rsplit(b"/", 1)[-1]
-    compared = _PARTS.get(name)
+    compared = partial(_go_mod, is_there=is_there) if name == b"go.mod" else _PARTS.get(name)
     if compared is None or before == after:
         return EVERYTHING if before != after else UNTOUCHED
     try:
@@ -135,8 +143,12 @@ def _of_package(text: str | None) -> Any:
     return {key: found.get(key) for key in _PACKAGE_KEYS}
 
 
-def _go_mod(_: RepoPath, before: str | None, after: str | None) -> Touched:
-    """Another version of a required module touches what is imported from it."""
+def _go_mod(_: RepoPath, before: str | None, after: str | None, is_there: IsThere) -> Touched:
+    """Another version of a required module touches what is imported from it.
+
+    A module that is absent is left out of what is loaded. Which version of it others require decides then,
+    and that is the same before and after.
+    """
     if before is None or after is None:
         return EVERYTHING
     sides = [set(statements(text)) for text in (before, after)]
@@ -144,7 +156,12 @@ def _go_mod(_: RepoPath, before: str | None, after: str | None) -> Touched:
     if kept[0] != kept[1]:
         return EVERYTHING
     versions = [{each.words[:2] for each in side if each.verb == "require"} for side in sides]
-    modules = [words[0] for words in versions[0] ^ versions[1]]
+    replaced = {each.module for each in kept[0] if each.verb == "replace"}
+    modules = {
+        words[0]
+        for words in versions[0] ^ versions[1]
+        if len(words) < 2 or words[0] in replaced or is_there(*words)
+    }
     return Touched(packages=frozenset((*modules, *map(escaped, modules))))  # as imports and as paths say it
 
 
@@ -222,7 +239,6 @@ _PARTS: Mapping[bytes, Callable[[RepoPath, str | None, str | None], Touched]] = 
     b"pyproject.toml": _pyproject,
     b"package.json": _package_json,
     b"__init__.py": _existence,
-    b"go.mod": _go_mod,
     b"Cargo.toml": _cargo_toml,
     b"Cargo.lock": _cargo_lock,
     b"tsconfig.json": _tsconfig,

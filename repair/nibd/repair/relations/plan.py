@@ -77,7 +77,8 @@ class Plan:
 class Planner:
     """`base` holds the records of the old tree; `old` gives those of changed files.
 
-    `importers` are the files that import one of the packages that are touched.
+    `importers` are the files that import one of the packages that are touched. `is_configured`: some
+    configuration changed, however far that reaches.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class Planner:
         old: Mapping[RepoPath, FileRelations],
         touched: Touched = UNTOUCHED,
         importers: Collection[RepoPath] = (),
+        is_configured: bool = False,
     ) -> None:
         self._store = store
         self._base = base
@@ -95,6 +97,7 @@ class Planner:
         self._old = old
         self._touched = touched
         self._importers = importers
+        self._is_configured = is_configured
         self._elsewhere: dict[RepoPath, Asked] = {}
         self._turned = frozenset[str]().union(*(change.turned for change in changes.values()))
         self._joined = frozenset[str]().union(*(change.joined for change in changes.values()))
@@ -110,15 +113,14 @@ class Planner:
         within = {path: self._within(change) for path, change in self._changes.items() if change.new}
         reach: Reach = {}
         folders = {_folder(path) for path in self._changes}
-        is_configured = self._touched != UNTOUCHED
         open_ = [
             each.record
             for each in self._store.unknown(self._base)
-            if each.unanswered or is_configured or _folder(each.path) in folders
+            if each.unanswered or self._is_configured or _folder(each.path) in folders
         ]
         for record in self._records(open_):
             self._asked(record).add(_unknown(record), "unknown")
-        if is_configured:
+        if self._touched != UNTOUCHED:
             self._by_configuration()
         for record in self._records(self._mentioning()):
             self._by_target(record, reach)

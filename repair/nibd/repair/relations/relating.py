@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -38,6 +39,8 @@ CERTAIN = frozenset({Assurance.VERIFIED, Assurance.EXACT})
 SAID_REMARKS = 5
 PROBED_FILES = 8
 PROBES_A_FILE = 4
+_Versions = tuple[RepoPath, TreeEntry | None, TreeEntry | None]
+"""A file before and after."""
 _NO_TEXT = frozenset({Skip.SYMLINK, Skip.SUBMODULE, Skip.MISSING_OBJECT})
 
 
@@ -342,14 +345,15 @@ class Relating:
             found = self._finished(snapshot, family, record, profile)
             if found is None:
                 continue
-            reach = self._touched(family, snapshot.tree, target.tree)
+            configured = self._configured(family, snapshot.tree, target.tree)
+            reach = self._touched(family, configured)
             old = self.side(snapshot)
             if reach.everything or (
                 family == "c" and includes.guesses(old.listing) != includes.guesses(target.listing)
             ):
                 self.workspace.end(family)  # some servers read their configuration at the start alone
                 continue
-            return Base(old, *found, reach)
+            return Base(old, *found, reach, is_configured=bool(configured))
         return None
 
     def _finished(
@@ -379,20 +383,25 @@ class Relating:
                 return self.corrected(snapshot, family) or record
         return None
 
-    def _touched(self, family: str, old: TreeId, new: TreeId) -> Touched:
-        """How far the files that configure the server differ."""
+    def _configured(self, family: str, old: TreeId, new: TreeId) -> list[_Versions] | None:
+        """The files that configure the server, where they differ; `None` when that can't be told."""
         try:
             changes = self.source.changes(old, new, renames=False)
         except MissingObject:
+            return None
+        pairs: list[_Versions] = [(entry.path, entry, after) for entry, after in changes.modified]
+        pairs += [(entry.path, entry, None) for entry in changes.deleted]
+        pairs += [(entry.path, None, entry) for entry in changes.added]
+        return [each for each in pairs if is_configuration(family, each[0])]
+
+    def _touched(self, family: str, configured: Sequence[_Versions] | None) -> Touched:
+        """How far these reach."""
+        if configured is None:
             return EVERYTHING
+        is_there = partial(self.workspace.has_package, family)
         found = UNTOUCHED
-        pairs: list[tuple[TreeEntry | None, TreeEntry | None]] = [*changes.modified]
-        pairs += [(entry, None) for entry in changes.deleted]
-        pairs += [(None, entry) for entry in changes.added]
-        for before, after in pairs:
-            entry = before or after
-            if entry is not None and is_configuration(family, entry.path):
-                found = found.plus(touched(entry.path, self._bytes(before), self._bytes(after)))
+        for path, before, after in configured:
+            found = found.plus(touched(path, self._bytes(before), self._bytes(after), is_there))
         return found
 
     def _bytes(self, entry: TreeEntry | None) -> bytes | None:

@@ -56,13 +56,14 @@ class Side:
 class Base:
     """What a repair starts from: a tree, and the records that are its relations.
 
-    `touched`: how far the configuration of the target differs.
+    `is_configured`: the configuration of the target differs, and `touched` is how far that reaches.
     """
 
     side: Side
     records: Bitmap
     totals: Totals
     touched: Touched = UNTOUCHED
+    is_configured: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +202,9 @@ class RelationRepair:
     ) -> Plan:
         """What to ask. `old` are the relations of the changed files in `base`."""
         importers = self._importers(base.touched, base.side.listing)
-        return Planner(self.store, base.records, changes, old, base.touched, importers).plan()
+        return Planner(
+            self.store, base.records, changes, old, base.touched, importers, base.is_configured
+        ).plan()
 
     def _importers(self, touched: Touched, listing: Bitmap) -> set[RepoPath]:
         """The files that import a package which is touched."""

@@ -278,6 +278,14 @@ class Workspace:
     def _interrupt(self) -> None:
         self._report(Progress("settle", 0, 0))
 
+    def has_package(self, family: str, package: str, version: str) -> bool:
+        """Whether it can make a difference which version of a package outside the tree is required."""
+        has_package = driver_of_family(family).has_package
+        if has_package is None:
+            return True
+        options = replace(self._told(), cache=self._cache / family)
+        return has_package(self.installed(family), self.tree.root, options, package, version)
+
     def _told(self) -> Options:
         """The options, with what is installed."""
         found = self._found

@@ -194,6 +194,9 @@ class Driver:
     nothing_found: tuple[str, ...] = ()
     """Beginnings of error messages that mean an answer: there is nothing at that place."""
     leaves_out: LeavesOut | None = None
+    has_package: Callable[[Installed, Path, Options, str, str], bool] | None = None
+    """Whether this version of a package is on this machine, where one that is not is left out of what the
+    server loads, whatever version of it is required."""
     loads_by: tuple[str, Json] | None = None
     """A request (method, parameters) for which it loads at once all that a change had it forget. Else it does
     so package by package, as each is asked about."""

@@ -136,18 +136,13 @@ class GoModules:
         absent = []
         for module in required:
             folder, other, version = instead.get(module, (self.root, module, versions.get(module, "")))
-            is_there = self._is_cached(other, version) if version else _is_module(folder / other)
+            cache = Path(self.env["GOMODCACHE"])
+            is_there = (
+                is_cached(cache, self.version, other, version) if version else _is_module(folder / other)
+            )
             if not is_there and module not in main:
                 absent.append(module)
         return absent
-
-    def _is_cached(self, module: str, version: str) -> bool:
-        """Whether its code is in the module cache, and the Go that is installed can use it."""
-        folder = Path(self.env["GOMODCACHE"]) / "cache" / "download" / _escaped(module) / "@v"
-        if not (folder / f"{_escaped(version)}.zip").is_file():
-            return False
-        asked = asked_version(tuple(statements(_text(folder / f"{_escaped(version)}.mod"))))
-        return not is_newer(asked, self.version)
 
     def _trouble(self, workspace: _Workspace, copies: _Copies, deadline: float) -> str:
         """Why go can't load the workspace with these copies; empty when it can."""
@@ -187,6 +182,15 @@ class GoModules:
         new.write_text(text)
         new.replace(path)  # a server that runs may be reading it
         return path
+
+
+def is_cached(cache: Path, go: str, module: str, version: str) -> bool:
+    """Whether a module's code is in the module cache, and a Go of this version can use it."""
+    folder = cache / "cache" / "download" / _escaped(module) / "@v"
+    if not (folder / f"{_escaped(version)}.zip").is_file():
+        return False
+    asked = asked_version(tuple(statements(_text(folder / f"{_escaped(version)}.mod"))))
+    return not is_newer(asked, go)
 
 
 def overlay_flag(overlay: Path) -> str:

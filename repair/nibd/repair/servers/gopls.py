@@ -35,7 +35,7 @@ from nibd.repair.servers.driver import (
     Options,
     Search,
 )
-from nibd.repair.servers.go_modules import GoModules, Modules, module_files, overlay_flag
+from nibd.repair.servers.go_modules import GoModules, Modules, is_cached, module_files, overlay_flag
 from nibd.repair.servers.programs import candidates, find_server, first_line, output_of, private_home
 from nibd.stores.types import RepoPath
 
@@ -67,12 +67,11 @@ def launch(installed: Installed, root: Path, options: Options) -> Launch:
     tools = options.cache / "bin"
     _link(tools / "go", installed.tools["go"])
     files = tuple(module_files(root))
-    module_cache = options.go_modules or options.cache / "go-modules"
     env = private_home(options.cache) | {
         "PATH": f"{tools}:/usr/bin:/bin" if options.trusted else str(tools),
         "GOPATH": str(options.cache / "go"),
         "GOCACHE": str(options.cache / "go-build"),
-        "GOMODCACHE": str(module_cache),
+        "GOMODCACHE": str(_module_cache(options)),
         "GOFLAGS": f"{_mod(root, files)} -buildvcs=false".strip(),
         "GOPROXY": "off",
         "GOSUMDB": "off",
@@ -83,7 +82,7 @@ def launch(installed: Installed, root: Path, options: Options) -> Launch:
         "GOPACKAGESDRIVER": "off",
         "CGO_ENABLED": "1" if options.trusted else "0",
     }
-    go, version = installed.tools["go"], _number(installed.tool_versions.get("go", ""))
+    go, version = installed.tools["go"], _version(installed)
     modules = GoModules(go, version, root, options.cache / "go-mod", env, options.interrupt).find(files)
     if modules.overlay is not None:
         env["GOFLAGS"] += f" {overlay_flag(modules.overlay)}"
@@ -123,14 +122,29 @@ def may_be_left_out(path: RepoPath, text: str) -> bool:
 
 def _mod(root: Path, files: Sequence[Path]) -> str:
     """Of several modules some may be vendored: go chooses for each, and writes none of their files."""
-    if not (root / "vendor" / "modules.txt").is_file():
+    if not _is_vendored(root):
         return "-mod=readonly"
     return "-mod=vendor" if len(files) == 1 else ""
 
 
-def _number(version: str) -> str:
+def _is_vendored(root: Path) -> bool:
+    return (root / "vendor" / "modules.txt").is_file()
+
+
+def has_module(installed: Installed, root: Path, options: Options, module: str, version: str) -> bool:
+    """Of what is vendored it need not be in the module cache."""
+    if _is_vendored(root):
+        return True
+    return is_cached(_module_cache(options), _version(installed), module, version)
+
+
+def _module_cache(options: Options) -> Path:
+    return options.go_modules or options.cache / "go-modules"
+
+
+def _version(installed: Installed) -> str:
     """Of `go version go1.24.4 linux/amd64`."""
-    words = version.split()
+    words = installed.tool_versions.get("go", "").split()
     return words[2].removeprefix("go") if len(words) > 2 else ""
 
 
@@ -167,6 +181,7 @@ DRIVER = Driver(
         may_be_left_out,
         "by build constraints, cgo or names that go passes over",
     ),
+    has_package=has_module,
     loads_by=("workspace/symbol", {"query": "'no symbol"}),
     language_ids={b".go": "go"},
 )
