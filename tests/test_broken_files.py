@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from cli_run import PROGRAM
 from daemon_world import Daemon
 from gitrepo import Repo
+from nibd.repair.extract import extract
 from nibd.repair.syntax import Syntax, read_syntax, spec_of
+from nibd.stores.bitmap import Bitmap
+from nibd.stores.facts import FactStore
+from nibd.stores.structure import StructureStore
+from nibd.stores.types import BlobId, Facts, FileVersion, ProfileId, RepoPath
 
 HIDES = "def shown():\n    return [1, 2\n\ndef hidden():\n    return 2\n"
 """The bracket takes the second function with it."""
@@ -97,3 +105,29 @@ def test_a_repair_knows_of_broken_files_what_a_rebuild_knows(daemon: Daemon, rep
     ]  # fmt: skip
     verdict = daemon.call("verify", path=str(repo.path), views=["structural"])
     assert verdict["equal"], json.dumps(verdict)
+
+
+def test_stores_of_before_are_brought_up_to_date(tmp_path: Path) -> None:
+    blob, facts = BlobId("1" * 40), extract(HIDES.encode(), "python")
+    assert isinstance(facts, Facts)
+    for name, open_store, without in (
+        ("nibd.facts", lambda path: FactStore.open(path, "now"), "ALTER TABLE fact DROP COLUMN broken_line"),
+        ("nibd.structure", StructureStore.open, "DROP TABLE broken"),
+    ):
+        path = tmp_path / name
+        open_store(path).close()
+        with closing(sqlite3.connect(path)) as database:
+            database.execute(without)
+            forgotten = (
+                "DELETE FROM _sqlite_migrations WHERE migration_set = ? AND name = 'm002_broken_lines'"
+            )
+            assert database.execute(forgotten, (name,)).rowcount == 1
+            database.commit()
+    with closing(FactStore.open(tmp_path / "nibd.facts", "now")) as kept:
+        kept.put_many([(blob, "python", facts)])
+        assert kept.get(blob, "python") == facts
+    with closing(StructureStore.open(tmp_path / "nibd.structure")) as structure:
+        file = FileVersion(RepoPath(b"a.py"), blob, 0o100644, "python", None)
+        rows = structure.add([file], [(blob, "python", facts)], extractor="now", profile=ProfileId("p"))
+        assert structure.broken(Bitmap.of(rows)) == [(file, 2)]
+        assert structure.broken(Bitmap.of(rows), ("python",)) == []
