@@ -1,8 +1,9 @@
 """Made-up but consistent relations of real small Python repositories, for tests of navigation.
 
 Who refers to what is decided by names alone: a word that is a unit's name, anywhere in the tree, refers to
-all units of that name; `import m` to the file `m.py`; a word of `UNKNOWN` is not known; one of `EXTERNAL`
-refers to a package; others refer to nothing. What a site does follows from the words around it.
+all units of that name; `import m` to the file `m.py`; the word `UNKNOWN` is not known, and `UNBUILT` is that;
+one of `EXTERNAL` refers to a package; others refer to nothing. What a site does follows from the words around
+it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from nibd.stores.types import Assurance, CheckoutId, ProfileId, RepoPath, State
 PYTHON = "python"
 PROFILE = ProfileId("made")
 UNKNOWN = "mystery"
+UNBUILT = "unbuilt"
 EXTERNAL = {"print": Target("stdlib", RepoPath(b"builtins.pyi"), "", 0, "print", 0)}
 WORD = re.compile(rb"[A-Za-z_]\w*")
 KEYWORDS = {"def", "class", "return", "import", "from", "pass", "if", "self", "as"}
@@ -90,7 +92,10 @@ def _relations(
             continue
         kind = _kind(line, content[match.end() :])
         site = Site(match.start(), match.end(), name, kind, file.text.unit_at(match.start()))
-        found.append(Relation(site, _targets(name, kind, units, modules)))
+        if name == UNBUILT:
+            found.append(Relation(site, None, True))
+        else:
+            found.append(Relation(site, _targets(name, kind, units, modules)))
     return FileRelations(file.path, file.version.blob, file.version.language, tuple(found))
 
 

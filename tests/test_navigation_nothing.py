@@ -43,6 +43,7 @@ class World:
         self.repo = Repo(folder / "repo")
         texts = {"shapes.py": SHAPES, "uses.py": USES, "pkg/alone.py": LONELY, "notes.md": "# Notes\n"}
         texts["pkg/open.py"] = "def mystery():\n    pass\n"
+        texts["pkg/left.py"] = "unbuilt\n"
         for path, text in texts.items():
             self.repo.write(path, text)
         for key in ("user.name", "user.email"):
@@ -187,6 +188,12 @@ class TestReasons:
         assert world.reason("definition", "shapes.py", line=8, col=16) == (
             "shapes.py:8:16: mystery (call): the language server has not answered, so what it refers to is"
             " not known"
+        )
+
+    def test_what_the_server_does_not_build_is_said(self, world: World) -> None:
+        assert world.reason("definition", "pkg/left.py", line=1, col=1) == (
+            "pkg/left.py:1:1: unbuilt (read): the language server does not build this file, so what it refers"
+            " to is not known"
         )
 
     def test_sections_of_markdown_are_no_symbols(self, world: World) -> None:

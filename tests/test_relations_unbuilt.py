@@ -12,7 +12,8 @@ from language_servers import Project
 from nibd.repair.servers import Unknown
 from nibd.repair.servers.gopls import may_be_left_out
 from nibd.stores.relation_types import UNBUILT
-from nibd.stores.types import Assurance, RepoPath
+from nibd.stores.snapshot import ViewRecord
+from nibd.stores.types import Assurance, RepoPath, State
 from relations_world import Made, World
 
 TOOLS = "//go:build tools\n\npackage app\n\nfunc tool() string { return polite() }\n"
@@ -54,6 +55,7 @@ def test_what_is_not_built_is_unknown_and_keeps_nothing_from_being_exact(world: 
     assert answers(world, "tools.go") == answers(world, "made.go") == [UNBUILT] * (SITES // 2)
     assert world.targets("app_windows.go", "polite") == ["lib.go:polite:polite"]
     assert made.record.assurance is Assurance.EXACT
+    assert not made.record.lacks_answers
     assert made.record.reason is not None
     assert REASON in made.record.reason
     assert made.record.counts["verified"] == made.record.counts["files"] == len(FILES) - 1
@@ -147,3 +149,9 @@ def test_without_a_reason_in_the_file_it_is_an_accident(tmp_path: Path) -> None:
 )
 def test_what_go_may_leave_out(path: str, text: str, expected: bool) -> None:
     assert may_be_left_out(RepoPath(path.encode()), text) is expected
+
+
+def test_a_record_with_other_unknown_sites_lacks_answers() -> None:
+    assert ViewRecord(State.READY, counts={"unknown": 3, "unbuilt": 2}).lacks_answers
+    assert ViewRecord(State.READY, counts={"unknown": 1}).lacks_answers
+    assert not ViewRecord(State.READY, counts={"unknown": 3, "unbuilt": 3}).lacks_answers
