@@ -205,7 +205,7 @@ EXPLAINED = {
         "variable size ", "method grow ", "method constructor ", "interface Sized ", "class Item ",
     ),
     "go": ("variable stock ", "struct Item "),
-    "rust": ("struct Item ", "impl Item "),
+    "rust": ("struct Item ", "impl Item "),  # Thing is another name
     "c": (),
 }
 """Of what servers say something else by themselves, as docs/relations.md has it: uses by another name

@@ -7,7 +7,8 @@ function gives. Servers say so by the definition that they have for the name of 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from nibd.query.navigation_files import TreeFile
@@ -20,8 +21,11 @@ _INHERITS = (RelationKind.INHERIT,)
 _DECLARES = (RelationKind.DEFINITION,)
 _TYPES = (RelationKind.TYPE,)
 _DECLARED_AGAIN = frozenset({"python", "c", "cpp"})
+RUST = "rust"
 IMPL, TRAIT = "impl", "trait"
 """Kinds of units of Rust."""
+_POINTS = re.compile(rb"(?:&\s*(?:'\w+\s+)?(?:mut\s+)?|\*\s*(?:const|mut)\s+)\Z")
+"""What stands before a type that is pointed to."""
 MAX_INHERITED = 10_000
 """Units that `implementations` follows at most."""
 MAX_DECLARED = 1_000
@@ -60,14 +64,22 @@ def whole(view: FamilyView, targets: Iterable[Target]) -> tuple[Target, ...]:
 
 
 def used_as(view: FamilyView, targets: Iterable[Target]) -> tuple[Target, ...]:
-    """The whole of `targets`, and for a method of a trait of Rust those that implement it: who uses one of
-    these uses it."""
+    """The whole of `targets`, and in Rust for a method of a trait those that implement it, and for a type the
+    `impl` blocks in which `Self` stands for it: who uses one of these uses it."""
     found = dict.fromkeys(whole(view, targets))
     for target in list(found):
         at = unit_named(view, target)
-        if at and _parent_kind(*at) == TRAIT:
-            for file, index in implementing(view, target):
-                found.update(dict.fromkeys(targets_of_unit(file, index)))
+        if at is None:
+            continue
+        file, index = at
+        if file.text.units[index].kind == IMPL:
+            found.update(dict.fromkeys(whole(view, _implementers(view, file, index))))
+        elif _parent_kind(file, index) == TRAIT:
+            for each in implementing(view, target):
+                found.update(dict.fromkeys(targets_of_unit(*each)))
+    for target in list(found):
+        for each in _selves(view, target):
+            found.update(dict.fromkeys(targets_of_unit(*each)))
     return tuple(found)
 
 
@@ -167,6 +179,33 @@ def _impls(view: FamilyView, target: Target) -> list[tuple[TreeFile, int]]:
         if file and file.text.units[index].kind == IMPL and file.text.is_own_name(index, target.name, byte):
             found[path, index] = (file, index)
     return list(found.values())
+
+
+def _selves(view: FamilyView, target: Target) -> Iterator[tuple[TreeFile, int]]:
+    """Of a type of Rust, the `impl` blocks that some `Self` refers to; other files are not opened."""
+    for record in view.mentioning([target]) if target.name and not target.is_external else ():
+        places = {
+            (qualified, ordinal)
+            for package, path, qualified, ordinal in record.places
+            if record.language == RUST and not package and path == record.path and target.name in qualified
+        }
+        file = view.files(record.path) if any(qualified.startswith(IMPL) for qualified, _ in places) else None
+        for key in places if file else ():
+            assert file is not None, "there are places in it"
+            index = file.text.indexes.get(key)
+            if index is not None and target in _implementers(view, file, index):
+                yield file, index
+
+
+def _implementers(view: FamilyView, file: TreeFile, index: int) -> tuple[Target, ...]:
+    """The type that an `impl` block of Rust is of; of a reference to one, and of any other unit, nothing."""
+    record = view.record(file.path)
+    if record is None or file.text.units[index].kind != IMPL:
+        return ()
+    start = file.text.units[index].start_byte
+    names = [byte for _, _, byte in file.text.own_names(index)]
+    named = (record.relation_at(at) for at in names if not _POINTS.search(file.text.content, start, at))
+    return tuple(target for each in named if each for target in each.targets or ())
 
 
 def _inherited(view: FamilyView, file: TreeFile, index: int) -> tuple[Target, ...]:

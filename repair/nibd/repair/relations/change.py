@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from nibd.repair.relations.source_file import Key, SourceFile
@@ -125,7 +125,7 @@ def compare(old: SourceFile | None, new: SourceFile | None) -> FileChange:
         frozenset(new.units[new.ordinals[key]].name for key in new.ordinals.keys() - old.ordinals) - turned,
         *_rebound(old, new),
         frozenset(key for key in changed if surface(old, key) != surface(new, key)),
-        frozenset(changed),
+        changed,
         renumbered,
     )
 
@@ -144,7 +144,7 @@ def _renumbered(old: SourceFile, new: SourceFile) -> frozenset[Key]:
     return frozenset(found)
 
 
-def _kept(old: SourceFile, new: SourceFile, changed: set[Key]) -> dict[int, int]:
+def _kept(old: SourceFile, new: SourceFile, changed: Collection[Key]) -> dict[int, int]:
     kept: dict[int, int] = {}
     for key, ordinal in new.ordinals.items():
         if key in changed:
