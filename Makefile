@@ -3,6 +3,7 @@
 # make bench  measures, slowly, on clones: FLASK=path SYMPY=path, or REPOS="name=path ..."
 # make bench-retrieve  measures what is found, make bench-context what context policies cost and give:
 #                  REPOS="name=path ...", or ROWS="file.jsonl ..." CLONES=folder
+# make bench-lifecycle  measures what views cost over their life: FLASK=path, or REPOS="name=path ..."
 # make bench-relations  measures relations: REPOS="name=path ...", or CASES=file.jsonl CLONES=folder
 PYTHON ?= python3
 VENV := .venv
@@ -15,7 +16,7 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 NIBD_TEST_SERVERS ?= $(abspath $(VENV))/servers
 export NIBD_TEST_SERVERS
 
-.PHONY: setup run test lint types imports servers unit bench bench-relations bench-retrieve bench-context clean
+.PHONY: setup run test lint types imports servers unit bench bench-relations bench-retrieve bench-context bench-lifecycle clean
 
 setup: $(VENV)/.ready
 
@@ -78,6 +79,10 @@ bench-retrieve bench-context: setup
 	$(if $(strip $(REPOS)$(ROWS)),,$(error give clones: make $@ REPOS="name=path ...", or ROWS="file ..."))
 	$(BIN)/python -m nibd.bench.$(@:bench-%=%) $(REPOS:%=--repository %) \
 	    $(if $(ROWS),$(ROWS:%=--rows %) --repositories $(CLONES)) --cache $(CACHE) $(BENCH)
+
+bench-lifecycle: setup
+	$(if $(strip $(REPOS)),,$(error give clones: make bench-lifecycle FLASK=path, or REPOS="name=path ..."))
+	$(BIN)/python -m nibd.bench.lifecycle $(REPOS:%=--repository %) $(BENCH)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -43,7 +43,7 @@ def measure_open(session: Session, seconds: float, report: Report) -> None:
 
 
 def _report_idle(name: str, where: World, seconds: float, report: Report) -> None:
-    pids = {process: found["pid"] for process, found in _processes(where).items() if found["pid"]}
+    pids = {process: found["pid"] for process, found in processes(where).items() if found["pid"]}
     time.sleep(SETTLE_S)
     before = {process: cpu_seconds(pid) for process, pid in pids.items()}
     time.sleep(seconds)
@@ -60,11 +60,11 @@ def _report_idle(name: str, where: World, seconds: float, report: Report) -> Non
 
 def memory(where: World) -> dict[str, float]:
     """In megabytes, of each process that runs."""
-    running = {name: process for name, process in _processes(where).items() if process["pid"]}
+    running = {name: process for name, process in processes(where).items() if process["pid"]}
     return {name: process["memory_bytes"] / 1e6 for name, process in running.items()}
 
 
-def _processes(where: World) -> dict[str, dict[str, int]]:
+def processes(where: World) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = where.call("doctor")["processes"]
     return found
 

@@ -90,19 +90,27 @@ def opened(
 ) -> Iterator[Opened]:
     """`commit` to be read; its views are made in `folder` where they are not there yet."""
     git = mirror / ".git" if (mirror / ".git").exists() else mirror
-    with ExitStack() as stack:
-        source = stack.enter_context(closing(open_by_libgit(CheckoutLocation(mirror, git, git), None)))
+    with closing(open_by_libgit(CheckoutLocation(mirror, git, git), None)) as source:
         snapshot = _made(source, commit, folder, workers or len(os.sched_getaffinity(0)), embedding)
-        within = RepositoryFolder(folder)
-        read = stack.enter_context(side(within, snapshot))
-        dense = _dense(within, snapshot) if embedding else None
+        with read(source, RepositoryFolder(folder), snapshot, commit, embedding is not None) as found:
+            yield found
+
+
+@contextmanager
+def read(
+    source: GitSource, folder: RepositoryFolder, snapshot: Snapshot, commit: CommitId, with_vectors: bool
+) -> Iterator[Opened]:
+    """A snapshot that is published in `folder`."""
+    with ExitStack() as stack:
+        views = stack.enter_context(side(folder, snapshot))
+        dense = _dense(folder, snapshot) if with_vectors else None
         if dense:
             stack.callback(dense[0].close)
-        relations = stack.enter_context(closing(RelationsReader(within)))
-        outlined = outline(read.structure, read.listing)
-        tree = Tree(read.lexical, read.facts, read.structure, read.listing, outlined)
-        related = Related(read.structure, read.listing, read.facts, _families(snapshot, relations))
-        yield Opened(tree, commit, snapshot, within, source, dense, related)
+        relations = stack.enter_context(closing(RelationsReader(folder)))
+        outlined = outline(views.structure, views.listing)
+        tree = Tree(views.lexical, views.facts, views.structure, views.listing, outlined)
+        related = Related(views.structure, views.listing, views.facts, _families(snapshot, relations))
+        yield Opened(tree, commit, snapshot, folder, source, dense, related)
 
 
 def _families(
