@@ -3,6 +3,7 @@
     gate = Gate(tmp_path)            # a folder with a program `ty` in it
     gate.open(3)                     # it may answer 3 times `ANSWERS` questions more
     gate.asked()                     # every place that a definition was asked of, by path, in order
+    gate.refuse()                    # from now on it answers with errors, and of `slow.py` not at all
 
 It knows of nothing: each answer is an empty list, but that of a file named `odd.py` is an error.
 """
@@ -23,6 +24,7 @@ if sys.argv[1:] == ["--version"]:
     print("ty 99.0.0")
     sys.exit()
 
+refuses = {refuses!r}
 gate = open({gate!r}, "rb", buffering=0)
 log = open({log!r}, "a", buffering=1)
 left = 0
@@ -33,6 +35,8 @@ def answer(message):
     if method == "initialize":
         return {{"capabilities": {{"positionEncoding": "utf-8"}}}}
     if method != "textDocument/definition":
+        return None
+    if os.path.exists(refuses):
         return None
     if not left:
         gate.read(1)
@@ -49,7 +53,10 @@ while line := sys.stdin.buffer.readline():
     message = json.loads(sys.stdin.buffer.read(size))
     if "id" in message and "method" in message:
         reply = {{"result": answer(message)}}
-        if message["method"] == "textDocument/definition" and "/odd.py" in str(message["params"]):
+        is_refused = "/odd.py" in str(message.get("params")) or os.path.exists(refuses)
+        if message["method"] == "textDocument/definition" and is_refused:
+            if "/slow.py" in str(message["params"]) and os.path.exists(refuses):
+                continue
             reply = {{"error": {{"code": -32603, "message": "not this one"}}}}
         body = json.dumps({{"jsonrpc": "2.0", "id": message["id"], **reply}}).encode()
         sys.stdout.buffer.write(b"Content-Length: %d\\r\\n\\r\\n%s" % (len(body), body))
@@ -67,12 +74,22 @@ class Gate:
         self._log.touch()
         os.mkfifo(gate)
         self._gate = os.open(gate, os.O_RDWR)
-        text = _PROGRAM.format(python=sys.executable, gate=str(gate), log=str(self._log), answers=ANSWERS)
+        self._refuses = self.folder / "refuses"
+        text = _PROGRAM.format(
+            python=sys.executable,
+            gate=str(gate),
+            log=str(self._log),
+            answers=ANSWERS,
+            refuses=str(self._refuses),
+        )
         program.write_text(text)
         program.chmod(0o755)
 
     def open(self, times: int) -> None:
         os.write(self._gate, b"." * times)
+
+    def refuse(self) -> None:
+        self._refuses.touch()
 
     def asked(self) -> dict[str, list[tuple[int, int]]]:
         found = defaultdict(list)
