@@ -86,7 +86,10 @@ def hit(found: Hit, snippet: Snippet | None, edited: bool | None) -> JsonObject:
         "language": found.language,
         "snippet": snippet.text if snippet else None,
         "snippet_line": snippet.line if snippet else None,
-        "matches": [asdict(match) for match in snippet.matches] if snippet else [],
+        "matches": [
+            {"line": match.line, "column": match.column, "end_column": match.end_column}
+            for match in (snippet.matches if snippet else ())
+        ],
         "edited": edited,
     }
 

@@ -146,10 +146,11 @@ def snippet(content: bytes, start_line: int, end_line: int, words: Words = NO_WO
 def _best(by_line: Mapping[int, Sequence[Word]], count: int, weights: Mapping[str, float]) -> int:
     """Where the best window begins: with some of the lines before what matches, if there is room."""
     best, first, last = 0.0, 0, 0
-    for at in sorted(by_line):
-        inside = [line for line in range(at, min(at + LINES, count)) if line in by_line]
+    matching = sorted(by_line)
+    for place, at in enumerate(matching):
+        inside = [line for line in matching[place : place + LINES] if line < at + LINES]
         terms = {term for line in inside for word in by_line[line] for term in word.terms}
-        weight = fsum(weights[term] for term in terms)
+        weight = fsum(map(weights.__getitem__, terms))
         if weight > best:
             best, first, last = weight, at, inside[-1]
     slack = LINES - (last - first + 1)
@@ -191,7 +192,7 @@ def _line(line: bytes, match: int) -> tuple[str, int]:
 
 
 def _characters(line: bytes, end: int) -> int:
-    return len(line[:end].decode("utf-8", "replace"))
+    return end if line.isascii() else len(line[:end].decode("utf-8", "replace"))
 
 
 def _lines(content: bytes, start_line: int, end_line: int) -> list[bytes]:
