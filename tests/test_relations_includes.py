@@ -112,6 +112,29 @@ def test_a_file_that_takes_too_much_is_unknown_and_takes_no_other_with_it(
         assert project.server.limits == project.server.limits[:1]
 
 
+def test_a_file_that_was_given_up_is_tried_again_when_what_it_includes_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_file, "FILE_MEMORY_BYTES", 512 << 20)
+    templates = [
+        f"template <int N> struct T{i} {{ T{i + 1}<N * 2> a; T{i + 1}<N * 2 + 1> b; }};\n" for i in range(28)
+    ]
+    files = {
+        "deep.h": "".join(["template <int N> struct T28 {};\n", *templates[::-1]]),
+        "lib.h": '#include "deep.h"\n',
+        "endless.cpp": '#include "lib.h"\nT0<1> root;\n',
+        "other.cpp": "int other();\n",
+    }
+    with World(tmp_path, "c", files) as world:
+        assert world.relate().record.counts["unknown"] == 2
+        world.commit({"other.cpp": "int other(int n);\n"})
+        assert world.relate().record.counts["unknown"] == 2
+        world.commit({"deep.h": "template <int N> struct T0 {};\n"})
+        made = world.relate().record
+        assert (made.counts["unknown"], made.reason and "endless.cpp" in made.reason) == (0, False)
+        assert world.targets("endless.cpp", "T0") == ["deep.h:T0:T0"]
+
+
 def test_flags_that_are_guessed_otherwise_have_everything_asked_again(tmp_path: Path) -> None:
     files = {
         "app.c": '#include "lib.h"\nint use(void) { return greet(1); }\n',

@@ -169,10 +169,12 @@ class RelationRepair:
         changes = changed_files(self.sources, gone, come)
         before = {path: file for path, (_, file) in old.items()}
         plan = self.plan(base, changes, before)
+        reached: set[RepoPath] = set()
         if self.family == "c" and base.records:
             reached = self.includes.reached_between(base.side.listing, target.listing)
             plan = narrowed(plan, changes, reached)
         asking = Asking(lambda: self.resolver(target))
+        asking.resolver.server.try_again(reached)
         if base.records:
             made = self._repaired(self._batches(plan, changes, old, ()), asking, plan)
         else:

@@ -7,8 +7,8 @@ a repair, whatever else was asked.
 
 Definitions: for each file asked about, start a process, open the file, ask all of its sites pipelined, kill
 the process; up to `JOBS` files at a time, as many as there is memory for. A file that takes more than its
-time or memory, or that the server dies of, is *unknown* and takes no other file with it; until it changes it
-is not tried again.
+time or memory, or that the server dies of, is *unknown* and takes no other file with it; until it changes, or
+what it includes, it is not tried again.
 
 References and implementations need an index of all files. They are asked of one process that makes it when
 it is first needed, and keeps the files open that it was asked about last; after the next change that process
@@ -85,12 +85,16 @@ class ByFileServer(LanguageServer):
     ) -> None:
         """Processes that start from here on read the new files; only the index has to be made anew."""
         paths = {*added, *modified, *deleted}
-        for path in paths:
-            self._failed.pop(path, None)
+        self.try_again(paths)
         if any(path.endswith(self.driver.configuration) for path in paths):
             self._launch = self._relaunch()
         self._outdated = self._outdated or self._is_indexed
         self._launch_of = self._prepare()
+        self._say_limits()
+
+    def try_again(self, paths: Iterable[RepoPath]) -> None:
+        for path in paths:
+            self._failed.pop(path, None)
         self._say_limits()
 
     def settle(

@@ -237,6 +237,9 @@ class LanguageServer:
         self._was_told = True
         self._has_loaded = False
 
+    def try_again(self, paths: Iterable[RepoPath]) -> None:
+        """Forget that it gave these files up, if it did: what they include has changed."""
+
     def _holds_at_once(self, groups: Mapping[int, Sequence[RepoPath]]) -> bool:
         if self.driver.holds_at_once is Holds.OPENED:
             return (
