@@ -30,7 +30,7 @@ TOKENIZER = "tokenizer.json"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = _parser()
+    parser = make_parser()
     options = parser.parse_args(arguments)
     asking.check(parser, options)
     report = Report("nibd: what context policies cost and give, by a scripted agent")
@@ -83,7 +83,7 @@ def _counter(file: Path | None) -> TokenCounter:
         return Estimate(str(error))
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m nibd.bench.context", description=__doc__)
     asking.configure(parser)
     parser.add_argument(

@@ -15,7 +15,7 @@ SESSIONS = (1, 5, 20, 100)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
+    options = make_parser().parse_args(arguments)
     report = Report("nibd: what views cost over their life")
     for name, repository in options.repository:
         print(f"{name} ...", file=sys.stderr, flush=True)
@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if report.failed else 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m nibd.bench.lifecycle", description=__doc__)
     parser.add_argument(
         "--repository", type=named_clone, action="append", required=True, metavar="NAME=PATH",

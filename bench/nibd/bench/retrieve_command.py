@@ -40,7 +40,7 @@ class _Results:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = _parser()
+    parser = make_parser()
     options = parser.parse_args(arguments)
     asking.check(parser, options)
     report = Report("nibd: what ranked search finds")
@@ -110,7 +110,7 @@ def _embedding(cache: Path, model: str | None) -> Iterator[Embedding | None]:
         store.close()
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m nibd.bench.retrieve", description=__doc__)
     asking.configure(parser)
     parser.add_argument(
