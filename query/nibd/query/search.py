@@ -4,7 +4,7 @@ Each plan is a way to find the first hits of a *rung* (`paging`):
 
 lexical     the ranking by terms (`ranking`)
 dense       units by how near their vectors are to the query's (`dense`); exact, so it has one rung
-hybrid      both, fused
+hybrid      both, fused by score
 structural  the ranking by terms, fused with itself as far as the seeds and what these are related to
             (`expansion`)
 
@@ -34,6 +34,9 @@ from nibd.stores.dense import DenseStore
 from nibd.stores.structure import StoredUnit, StructureStore
 from nibd.stores.types import Level
 
+FILE_NEARNESS, UNIT_NEARNESS = 3.0, 0.3
+"""What the nearest vector adds to the score of its file, or of its unit, in the ranking by terms: as much as
+three kinds of evidence. What set it is in docs/decisions/0016-what-is-embedded.md."""
 FEW_FILES = 500
 """The vectors of a selection of so many files are looked for among its own; else among all, and left out."""
 
@@ -139,7 +142,8 @@ def _hybrid(views: Views, question: Question, trace: Trace, widening: int, most:
     ranking = _ranked(views, question, trace, widening, depth)
     nearest = _nearest(views, question, trace, depth)
     with trace.stage("fusion"):
-        hits = fusion.fuse([ranking.hits, nearest], most)
+        weight = FILE_NEARNESS if question.level is Level.FILE else UNIT_NEARNESS
+        hits = fusion.fuse_scores(ranking.hits, nearest, weight, most)
     ended = ranking.ended and max(len(ranking.hits), len(nearest)) < depth
     return paging.Rung(hits, ended)
 
