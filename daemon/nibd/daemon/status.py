@@ -11,6 +11,7 @@ from pathlib import Path
 from nibd.daemon import broken_files, wire
 from nibd.daemon.coordinator import CheckoutState, Coordinator, Running
 from nibd.daemon.heads import HeadState
+from nibd.daemon.navigation import STAGES
 from nibd.daemon.scheduler import Job
 from nibd.daemon.statistics import Repairs, repairs_of
 from nibd.daemon.views import serves
@@ -85,9 +86,11 @@ def relations_now(
     """What the newest snapshot says of a family's relations, as of now, and what is being done of them."""
     record = newest.snapshot.relations.get(family) if newest else None
     progress = coordinator.navigation.progress().get(state.checkout.repository)
-    total = f" of {progress['total']}" if progress and progress["total"] else ""
-    done = f"{progress['stage']}: {progress['done']}{total} done" if progress else ""
-    return record and coordinator.navigation.now(state.checkout.id, family, record), done
+    doing = ""
+    if progress and progress["stage"] == STAGES["relate"]:
+        of = f", {progress['done']} of {progress['total']} so far" if progress["total"] else ""
+        doing = f"they are being made{of}"
+    return record and coordinator.navigation.now(state.checkout.id, family, record), doing
 
 
 async def view_json(
