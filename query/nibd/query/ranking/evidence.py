@@ -1,16 +1,14 @@
 """Kinds of evidence that a file answers a query: one number per file and kind.
 
-Those in `ABSOLUTE` say themselves how strong they are. The others are later divided by the greatest that an
+The last three follow from how good other files are (`spreading`), the others from a file alone. Those in
+`ABSOLUTE` say themselves how strong they are. The others are later divided by the greatest that an
 ordinary file has (`sums`), so that each speaks with the same voice, however long the query.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
-from math import sqrt
 
 import numpy as np
 
@@ -18,9 +16,6 @@ from nibd.query.ranking import text_scores, weights
 from nibd.query.ranking.candidates import Named, Tree
 from nibd.query.ranking.counts import Counted, File
 from nibd.query.ranking.groups import ALL, PROSE, TITLE, WORDS, Floats, Group, QueryTerms
-from nibd.query.ranking.imports import imported_files
-from nibd.query.ranking.outline import import_name
-from nibd.query.ranking.text_scores import Weighted
 from nibd.stores.lexical import Population
 from nibd.stores.types import RepoPath
 
@@ -35,14 +30,14 @@ class Evidence(StrEnum):
     FIFTH_UNIT = "fifth best unit"
     NAMES = "names that it defines"
     COVERED = "words of the title that it has at all"
-    IMPORTED = "imported by the best files"
-    IMPORTER = "imports the best files"
-    FOLDER = "other good files in its folder"
     STEM = "its stem"
     STEM_TITLE = "its stem, title"
     DEFINES = "defines what is mentioned"
     PATH = "its path is mentioned"
     FRAME = "is in the stack trace"
+    IMPORTED = "imported by the best files"
+    IMPORTER = "imports the best files"
+    FOLDER = "other good files in its folder"
 
 
 ABSOLUTE = frozenset({Evidence.STEM, Evidence.STEM_TITLE, Evidence.DEFINES, Evidence.PATH, Evidence.FRAME})
@@ -51,18 +46,8 @@ ABSOLUTE = frozenset({Evidence.STEM, Evidence.STEM_TITLE, Evidence.DEFINES, Evid
 Found = Mapping[Evidence, Floats]
 
 
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """By kind the evidence for each file; units' terms, weighed, for whoever ranks units."""
-
-    by_kind: Found
-    unit_terms: Weighted
-
-
-def gather(
-    tree: Tree, terms: QueryTerms, counted: Counted, named: Named, ordinary: Sequence[bool]
-) -> Gathered:
-    """Raises `StoreError` when the imports of a file can't be read."""
+def own_evidence(tree: Tree, terms: QueryTerms, counted: Counted, named: Named) -> Found:
+    """What each file's own text, names and path say."""
     totals = {population: tree.generation.totals(population) for population in Population}
     unit_terms = text_scores.weigh_units(counted, totals[Population.UNITS], terms)
 
@@ -71,7 +56,7 @@ def gather(
 
     of_units = units(ALL)
     files = counted.files
-    found = {
+    return {
         Evidence.UNIT: text_scores.best_of_files(of_units, counted),
         Evidence.FILE: text_scores.file_scores(counted, totals[Population.FILES], terms.importance[ALL]),
         Evidence.UNIT_WORDS: text_scores.best_of_files(units(WORDS), counted),
@@ -81,22 +66,10 @@ def gather(
         Evidence.COVERED: text_scores.covered(counted, terms.importance[TITLE]),
         Evidence.STEM: _stems(files, terms.groups, ALL),
         Evidence.STEM_TITLE: _stems(files, terms.groups, TITLE),
-        Evidence.DEFINES: _of_files(files, named.defines()),
-        Evidence.PATH: _of_files(files, named.paths),
-        Evidence.FRAME: _of_files(files, named.frames),
+        Evidence.DEFINES: of_files(files, named.defines()),
+        Evidence.PATH: of_files(files, named.paths),
+        Evidence.FRAME: of_files(files, named.frames),
     }
-    text = _shares(found[Evidence.FILE]) + _shares(found[Evidence.UNIT])
-    usual = np.array(ordinary, bool)
-    strong = (text + found[Evidence.STEM]) * np.where(usual, 1.0, weights.UNORDINARY_IMPORTING)
-    found[Evidence.IMPORTED], found[Evidence.IMPORTER] = _along_imports(tree, files, strong)
-    hot = text * np.where(usual, 1.0, weights.UNORDINARY_IN_FOLDER)
-    found[Evidence.FOLDER] = _in_folder(tree, files, hot)
-    return Gathered(found, unit_terms)
-
-
-def best_first(values: Floats, count: int) -> list[int]:
-    """The places of the greatest values above 0; equal ones in the order in which they stand."""
-    return [int(at) for at in np.argsort(-values, kind="stable")[:count] if values[at] > 0]
 
 
 def stem_match(stem: str, groups: Sequence[tuple[str, float]]) -> float:
@@ -129,56 +102,5 @@ def _stem(path: RepoPath) -> str:
     return "".join(filter(str.isalnum, stem)) or " "
 
 
-def _of_files(files: Sequence[File], values: Mapping[RepoPath, float]) -> Floats:
+def of_files(files: Sequence[File], values: Mapping[RepoPath, float]) -> Floats:
     return np.array([values.get(file.path, 0.0) for file in files], float)
-
-
-def _shares(values: Floats) -> Floats:
-    most = values.max(initial=0.0)
-    return values / most if most > 0 else values
-
-
-def _along_imports(tree: Tree, files: Sequence[File], strong: Floats) -> tuple[Floats, Floats]:
-    """What the best files import, and what imports them.
-
-    The first: strength / sqrt(their imports + 1), over sqrt(importers + 2); the second the other way round.
-    How many files import one is told by how many have an import with its import name.
-    """
-    targets = [_targets(tree, file) for file in files]
-    importers = np.array([tree.outline.importing.get(import_name(file.path), 0) for file in files], float)
-    imported: defaultdict[RepoPath, float] = defaultdict(float)
-    importing: dict[RepoPath, float] = {}
-    for at in best_first(strong, weights.IMPORTS_FROM):
-        importing[files[at].path] = float(strong[at] / np.sqrt(importers[at] + 1))
-        for target in targets[at]:
-            imported[target] += float(strong[at]) / sqrt(len(targets[at]) + 1)
-    down = _of_files(files, imported) / np.sqrt(importers + 2)
-    up = [sum(importing.get(each, 0.0) for each in found) / sqrt(len(found) + 2) for found in targets]
-    return down, np.array(up, float)
-
-
-def _targets(tree: Tree, file: File) -> list[RepoPath]:
-    known = tree.outline.targets.get(file.path)
-    if known is not None:
-        return known
-    modules = tree.outline.modules.get(file.path, ())
-    found = imported_files(file.path, file.language, modules, tree.outline)
-    tree.outline.remember(file.path, found)
-    return found
-
-
-def _in_folder(tree: Tree, files: Sequence[File], scores: Floats) -> Floats:
-    """Per file: what the other hot files of its folder score, over the square root of the folder's files."""
-    hot = {at: float(scores[at]) for at in best_first(scores, weights.FOLDER_FROM)}
-    folders = [file.path.rpartition(b"/")[0] for file in files]
-    sums: defaultdict[bytes, float] = defaultdict(float)
-    for at in sorted(hot):
-        sums[folders[at]] += hot[at]
-    return np.array(
-        [
-            (sums[folder] - hot.get(at, 0.0)) / sqrt(max(1, len(tree.outline.by_folder.get(folder, ()))))
-            if folder in sums else 0.0
-            for at, folder in enumerate(folders)
-        ],
-        float,
-    )  # fmt: skip

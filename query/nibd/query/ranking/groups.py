@@ -2,8 +2,9 @@
 
 A *group* is one thing that the query says, with each spelling that the tree has: a word (its stem, and the
 word itself, which is what a tree has of `TocTree` as a whole), an identifier of several parts as a whole, or
-two or three neighbouring words that the tree writes as one (`testcase`, `test_case`). Its *importance* is its weight in the query times its idf over the tree's files; there are four
-of them, by which zones of the query count.
+two or three neighbouring words that the tree writes as one (`testcase`, `test_case`). Its *importance* is
+its weight in the query times its idf over the tree's files; there are four of them, by which zones of the
+query count.
 """
 
 from __future__ import annotations

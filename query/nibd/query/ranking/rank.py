@@ -21,9 +21,10 @@ from nibd.query.hits import Hit
 from nibd.query.ranking import sums, text_scores, weights
 from nibd.query.ranking.candidates import Named, Tree, candidates, is_ordinary, named
 from nibd.query.ranking.counts import Counted, Ints, count
-from nibd.query.ranking.evidence import Evidence, Found, gather
+from nibd.query.ranking.evidence import Evidence, Found, own_evidence
 from nibd.query.ranking.groups import ALL, WORDS, Floats, QueryTerms, query_terms
 from nibd.query.ranking.path_classes import asked_for, path_classes
+from nibd.query.ranking.spreading import spread
 from nibd.query.ranking.understanding import Shape, Understood, understand
 from nibd.stores.lexical import Population
 from nibd.stores.types import Level, Unit
@@ -136,10 +137,14 @@ class _Files:
         files = counted.files
         classes = [path_classes(file.path, file.language) for file in files]
         ordinary = [is_ordinary(file.path, file.language) for file in files]
-        gathered = gather(tree, terms, counted, mentioned, ordinary)
-        counting = {k: v * (k.value not in without) for k, v in gathered.by_kind.items()}
-        self._evidence: Found = sums.relative(counting, ordinary)
         self._penalties = sums.penalties(classes, asked_for(understood.title) | without)
+
+        def counting(found: Found) -> Found:
+            return sums.relative({k: v * (k.value not in without) for k, v in found.items()}, ordinary)
+
+        own = counting(own_evidence(tree, terms, counted, mentioned))
+        strength = sums.file_scores(own, self._penalties)
+        self._evidence: Found = {**own, **counting(spread(tree, files, strength))}
         self.scores = sums.file_scores(self._evidence, self._penalties)
         self._units: dict[int, tuple[Unit, ...]] = {}
 

@@ -36,10 +36,11 @@ def penalties(classes: Sequence[frozenset[str]], asked: frozenset[str]) -> list[
 
 
 def file_scores(evidence: Found, taken_off: Sequence[Mapping[str, float]]) -> Floats:
-    """The plain sum of relative evidence, less the penalties."""
+    """The plain sum of the relative evidence that there is, less the penalties."""
     score = np.zeros(len(taken_off))
     for kind in Evidence:
-        score += evidence[kind]
+        if kind in evidence:
+            score += evidence[kind]
     score -= np.array([sum(each.values()) for each in taken_off], float)
     return score
 
