@@ -74,3 +74,10 @@ def test_probes_leave_answers_in_javascript_as_they_are(tmp_path: Path) -> None:
         project.tell(modified="loose.js")
         project.server.settle(60.0, [project.place("loose.js", "filter")])
         assert answers(project)[:2] == [SHORTHAND, MEMBER]
+
+
+def test_each_file_that_is_asked_about_is_read_once(tmp_path: Path) -> None:
+    with Project(tmp_path, "javascript", FILES) as project:
+        before = project.server.requests.get("textDocument/semanticTokens/full", 0)
+        answers(project, *INNER)
+        assert project.server.requests["textDocument/semanticTokens/full"] - before == len(FILES)

@@ -202,7 +202,9 @@ class Driver:
     so package by package, as each is asked about."""
     reads_first: tuple[bytes, ...] = ()
     """Endings of files in which an answer depends on what was asked before: such a file is read as a whole
-    (by semantic tokens, which name everything in it in order), then asked site by site."""
+    (by semantic tokens, which name everything in it in order), then asked."""
+    site_after_site: tuple[bytes, ...] = ()
+    """Those of them in which that isn't enough: their sites are asked one after the other."""
     language_ids: Mapping[bytes, str] = field(default_factory=dict)
     """LSP's language id by ending, for files that are opened."""
     line_ends: tuple[str, ...] = ("\n",)

@@ -306,7 +306,7 @@ class LanguageServer:
         urgent: bool = False,
         interrupt: Interrupt = lambda: None,
     ) -> list[Locations]:
-        """Files that are read first come after the others, each by itself."""
+        """Files that are read first come after the others, each by itself, some site after site."""
         if not urgent:
             self._load(asked, interrupt)
         together: list[int] = []
@@ -321,7 +321,8 @@ class LanguageServer:
             document = {"textDocument": {"uri": self._uris.of(path)}}
             self._connection.ask(_READ, document, timeout_s, interrupt)
             places = [asked[n] for n in indexes]
-            answers = self._places(_DEFINITION, places, 1, timeout_s, urgent=urgent, interrupt=interrupt)
+            width = 1 if path.endswith(self.driver.site_after_site) else window
+            answers = self._places(_DEFINITION, places, width, timeout_s, urgent=urgent, interrupt=interrupt)
             found.update(zip(indexes, answers, strict=True))
         return [found[n] for n in range(len(asked))]
 

@@ -58,6 +58,10 @@ def _ask(
 
 
 def modules(program: Path) -> Sequence[str]:
-    """By name, sorted."""
-    packed = {found.decode().removesuffix("/__init__") for found in _PACKED.findall(program.read_bytes())}
+    """By name, sorted. Raises ServerFailed when the program can't be read."""
+    try:
+        content = program.read_bytes()
+    except OSError as error:
+        raise ServerFailed(f"{program} can't be read: {error.strerror}") from error
+    packed = {found.decode().removesuffix("/__init__") for found in _PACKED.findall(content)}
     return sorted({path.replace("/", ".") for path in packed} | sys.stdlib_module_names)

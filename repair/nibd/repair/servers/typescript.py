@@ -113,7 +113,8 @@ DRIVER = Driver(
     holds_at_once=Holds.OPENED,
     settle_wait_s=0.3,
     audit_after=100,
-    reads_first=(b".js", b".mjs", b".cjs", b".jsx"),
+    reads_first=tuple(_IDS),
+    site_after_site=(b".js", b".mjs", b".cjs", b".jsx"),
     language_ids=_IDS,
     line_ends=("\n", "\r"),
 )
