@@ -23,6 +23,7 @@ from nibd.query.hits import Hit
 from nibd.query.ranking.rank import rank
 from nibd.stores.types import CommitId, Level
 
+ONE_WORKER = retrieve_views.How(workers=1)
 ISSUE = "ParcelScale shows the wrong weight\n\nSee `weigh_parcel` in src/scale.py and ParcelScale."
 PACKET = "Source units of commit 0000000000:\n" + "".join(
     f"\nsrc/m{n}.py:{n}-{n + 9} function f{n} (blob 0000000000)\n```python\npass\n```\n" for n in range(1, 11)
@@ -130,7 +131,7 @@ def repo(tmp_path: Path) -> Repo:
 @pytest.fixture
 def tools(repo: Repo, tmp_path: Path) -> Any:
     commit = CommitId(repo.commit("one"))
-    with retrieve_views.opened(repo.path, commit, tmp_path / "views", 1) as opened:
+    with retrieve_views.opened(repo.path, commit, tmp_path / "views", ONE_WORKER) as opened:
 
         def callables(query: str, k: int) -> list[Hit]:
             return rank(opened.tree, query, Level.CALLABLE, k).hits
@@ -150,7 +151,7 @@ class TestTools:
     def test_of_many_lines_grep_gives_the_files(self, repo: Repo, tmp_path: Path) -> None:
         repo.write("src/many.py", "x = weight\n" * FOUND_LINES)
         commit = CommitId(repo.commit("many"))
-        with retrieve_views.opened(repo.path, commit, tmp_path / "views", 1) as opened:
+        with retrieve_views.opened(repo.path, commit, tmp_path / "views", ONE_WORKER) as opened:
             made = Tools(opened, lambda query, k: [])
             lines = made.grep("weight")[1].split("\n")
             made.close()

@@ -21,6 +21,8 @@ from nibd.bench.retrieve_command import main
 from nibd.bench.retrieve_figures import difference, estimate, report_answers
 from nibd.bench.retrieve_neighbours import indices, overlap_of
 from nibd.bench.retrieve_rows import Question
+from nibd.stores.catalog import Catalog
+from nibd.stores.repository import RepositoryFolder
 from nibd.stores.types import CommitId
 from tiny_model import make_tiny_model
 
@@ -239,6 +241,18 @@ class TestRun:
         assert "embed" in figures["rows, dense: stages, p50 in ms"]
         assert figures["rows: Flat"].startswith("overlap@10 1.000")
         assert self.run(tmp_path, file, *options).keys() == figures.keys()
+
+    def test_relations_are_made_once_and_followed(self, repo: Repo, tmp_path: Path) -> None:
+        repo.write("src/depot.py", "from queue import Queue\n\n\nclass Depot:\n    line: Queue\n")
+        file = rows(tmp_path, repo.commit("one"))
+        figures = self.run(tmp_path, file, "--plans", "structural", "--relations")
+        catalog = Catalog.open_reader(RepositoryFolder(tmp_path / "cache" / "o+r").catalog)
+        first = catalog.newest()
+        assert first is not None
+        assert [*first.snapshot.resolutions()] == ["python"]
+        assert self.run(tmp_path, file, "--plans", "structural", "--relations").keys() == figures.keys()
+        assert catalog.newest() == first
+        catalog.close()
 
     def test_a_clone_is_asked_what_its_own_commits_say(self, repo: Repo, tmp_path: Path) -> None:
         repo.commit("one")

@@ -41,10 +41,11 @@ def main(arguments: list[str] | None = None) -> int:
     report.add(
         "tokens are counted by", counter.name if counter.exact else f"{counter.name}: a third of the bytes"
     )
+    how = retrieve_views.How(options.workers)
     runs: dict[str, list[Run]] = defaultdict(list)
     for asked in asking.asked(options):
         started = time.perf_counter()
-        with retrieve_views.opened(asked.mirror, asked.commit, asked.folder, options.workers) as opened:
+        with retrieve_views.opened(asked.mirror, asked.commit, asked.folder, how) as opened:
             tools = Tools(opened, functools.partial(_callables, opened.tree))
             made = [_answered(question, tools, counter, options) for question in asked.questions]
             tools.close()

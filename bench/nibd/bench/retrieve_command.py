@@ -47,11 +47,10 @@ def main(arguments: list[str] | None = None) -> int:
     results: defaultdict[str, _Results] = defaultdict(_Results)
     wants_vectors = options.indices or bool(NEED_VECTORS & set(options.plans))
     with _embedding(options.cache, options.model if wants_vectors else None) as embedding:
+        how = retrieve_views.How(options.workers, embedding, options.servers if options.relations else None)
         for asked in asking.asked(options):
             started = time.perf_counter()
-            with retrieve_views.opened(
-                asked.mirror, asked.commit, asked.folder, options.workers, embedding
-            ) as opened:
+            with retrieve_views.opened(asked.mirror, asked.commit, asked.folder, how) as opened:
                 opened_s = time.perf_counter() - started
                 made = _answers(opened, asked, options, embedding, results[asked.title])
             recalls = ", ".join(
@@ -121,6 +120,13 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--model", default=DEFAULT_MODEL, metavar="NAME", help=f"embeds (default: {DEFAULT_MODEL})"
     )
+    parser.add_argument(
+        "--relations", action="store_true", help="make relations first, for the structural plan"
+    )
+    parser.add_argument(
+        "--servers", type=Path, action="append", default=[], metavar="DIR",
+        help="for --relations: where language servers are looked for, before PATH (repeatable)",
+    )  # fmt: skip
     parser.add_argument(
         "--ablations", action="store_true", help="rank without each kind of evidence and each penalty too"
     )

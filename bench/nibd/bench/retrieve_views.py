@@ -1,18 +1,19 @@
 """The views of a commit, built from a clone or a bare mirror, and kept between runs.
 
-A repository has one folder for all of its commits, so each but the first costs what differs. Without an
-`Embedding` there is no dense view.
+A repository has one folder for all of its commits, so each but the first costs what differs. The dense view
+and relations are made for whoever wants them.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from nibd.bench.rebuild import NO_DENSE, side
+from nibd.bench.retrieve_relations import lacks_relations, with_relations
 from nibd.query.expansion import Related
 from nibd.query.navigation_view import CachedRelations
 from nibd.query.ranking.candidates import Tree
@@ -51,6 +52,18 @@ class Embedding:
 
 
 @dataclass(frozen=True, slots=True)
+class How:
+    """What is made. `servers`: folders in which language servers are looked for too; `None`: no relations."""
+
+    workers: int | None = None
+    embedding: Embedding | None = None
+    servers: Sequence[Path] | None = None
+
+
+LEXICAL_ALONE = How()
+
+
+@dataclass(frozen=True, slots=True)
 class Opened:
     """A commit's views, open for reading (as `nibd.query.search.Views`), and its repository.
 
@@ -81,18 +94,12 @@ def mirror_of(folder: Path, repository: str) -> Path | None:
 
 
 @contextmanager
-def opened(
-    mirror: Path,
-    commit: CommitId,
-    folder: Path,
-    workers: int | None = None,
-    embedding: Embedding | None = None,
-) -> Iterator[Opened]:
+def opened(mirror: Path, commit: CommitId, folder: Path, how: How = LEXICAL_ALONE) -> Iterator[Opened]:
     """`commit` to be read; its views are made in `folder` where they are not there yet."""
     git = mirror / ".git" if (mirror / ".git").exists() else mirror
     with closing(open_by_libgit(CheckoutLocation(mirror, git, git), None)) as source:
-        snapshot = _made(source, commit, folder, workers or len(os.sched_getaffinity(0)), embedding)
-        with read(source, RepositoryFolder(folder), snapshot, commit, embedding is not None) as found:
+        snapshot = _made(source, commit, folder, how)
+        with read(source, RepositoryFolder(folder), snapshot, commit, how.embedding is not None) as found:
             yield found
 
 
@@ -123,36 +130,40 @@ def _families(
     return {family: (cached, resolution) for family, resolution in snapshot.resolutions().items()}
 
 
-def _made(
-    source: GitSource, commit: CommitId, folder: Path, workers: int, embedding: Embedding | None
-) -> Snapshot:
-    policy = Policy()
+def _made(source: GitSource, commit: CommitId, folder: Path, how: How) -> Snapshot:
     with RepositoryStores.open(RepositoryFolder(folder), EXTRACTOR) as stores:
         for publication in stores.catalog.at_commit(commit):
-            lexical, dense = (publication.snapshot.views[view] for view in (View.LEXICAL, View.DENSE))
-            is_lexical = lexical.state is State.READY and lexical.profile == policy.profile
-            is_dense = dense.state is State.READY and dense.profile == _profile(embedding)
-            if is_lexical and (is_dense or embedding is None):
+            if _is_enough(publication.snapshot, how):
                 return publication.snapshot
         step = Transition(
             source=source,
             stores=stores,
-            policy=policy,
-            dense=embedding.setting if embedding else NO_DENSE,
+            policy=Policy(),
+            dense=how.embedding.setting if how.embedding else NO_DENSE,
             report=lambda _: None,
-            workers=workers,
+            workers=how.workers or len(os.sched_getaffinity(0)),
             rules=RulesCache(),
         )
         target = Target(CheckoutId("bench"), commit, source.tree_of(commit))
         outcome = repair(step, target)
-        if embedding and outcome.dense_missing:
-            _embed(embedding)
+        if how.embedding and outcome.dense_missing:
+            _embed(how.embedding)
             outcome = repair_dense(step, target) or outcome
-        return outcome.publication.snapshot
+        snapshot = outcome.publication.snapshot
+        if how.servers is not None and lacks_relations(snapshot):
+            snapshot = with_relations(step, target, snapshot, how.servers)
+        return snapshot
 
 
-def _profile(embedding: Embedding | None) -> object:
-    return embedding.embedder.profile if embedding else None
+def _is_enough(snapshot: Snapshot, how: How) -> bool:
+    lexical, dense = snapshot.views[View.LEXICAL], snapshot.views[View.DENSE]
+    if lexical.state is not State.READY or lexical.profile != Policy().profile:
+        return False
+    if how.servers is not None and lacks_relations(snapshot):
+        return False
+    if how.embedding is None:
+        return True
+    return dense.state is State.READY and dense.profile == how.embedding.embedder.profile
 
 
 def _embed(embedding: Embedding) -> None:
