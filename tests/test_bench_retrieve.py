@@ -132,6 +132,7 @@ class TestReport:
         assert text.count("<svg") == len([part for part in report.parts if not isinstance(part, Table)])
         assert "<td>+0.250 (+0.250 to +0.250)</td>" in text
         assert 'src="http' not in text
+        assert "<script" not in text
         assert 'href="http' not in text
 
     def test_without_pygal_the_page_says_what_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,9 @@ from typing import Any
 from nibd.bench.intervals import Estimate
 
 INSTALL = "pip install 'nibd[bench]'"
-WIDTH, HEIGHT, ROW = 760, 340, 26
+WIDTH, HEIGHT, ROW = 760, 360, 26
+_SCRIPT = re.compile(r"<script.*?</script>", re.DOTALL)
+"""Settings for a script of pygal's that is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +58,16 @@ def svg(chart: Chart) -> str:
     )  # fmt: skip
     options: dict[str, Any] = {
         "style": style, "js": [], "width": WIDTH, "height": HEIGHT, "title": chart.title,
-        "show_legend": len(chart.series) > 1, "explicit_size": True,
+        "show_legend": len(chart.series) > 1, "legend_at_bottom": True, "truncate_legend": -1,
+        "explicit_size": True,
     }  # fmt: skip
     drawn = _bars(pygal, chart, options) if isinstance(chart, Bars) else _lines(pygal, chart, options)
     rendered: str = drawn.render(disable_xml_declaration=True, is_unicode=True)
-    return rendered
+    return _SCRIPT.sub("", rendered)
 
 
 def _bars(pygal: Any, chart: Bars, options: dict[str, Any]) -> Any:
+    options["range"] = _reach(chart)
     if chart.flat:
         options["height"] = 110 + ROW * len(chart.labels) * len(chart.series)
     kind = pygal.HorizontalBar if chart.flat else pygal.Bar
@@ -73,6 +78,17 @@ def _bars(pygal: Any, chart: Bars, options: dict[str, Any]) -> Any:
     for name, values in chart.series.items():
         drawn.add(name, [_bar(value) for value in values][::step])
     return drawn
+
+
+def _reach(chart: Bars) -> tuple[float, float]:
+    """From the lowest to the highest end, and 0; pygal leaves whiskers out of account."""
+    ends = [0.0]
+    for value in (value for values in chart.series.values() for value in values):
+        if isinstance(value, Estimate):
+            ends += [value.low, value.high]
+        elif value is not None:
+            ends.append(value)
+    return min(ends), max(ends) or 1.0
 
 
 def _bar(value: Estimate | float | None) -> Any:
