@@ -26,7 +26,7 @@ def test_every_key_of_a_packet_and_of_a_trace_is_in_the_protocol(daemon: Daemon,
         session.call("search", query="alpha")
         trace = session.trace()
 
-    assert keys("Context") | {"plan"} | keys("Answers") - {"hits"} == set(packet)
+    assert keys("Context") | {"plan", "reranker"} | keys("Answers") - {"hits"} == set(packet)
     assert meaning("Context", "tokens") == set(packet["tokens"])
     of_hit = keys("Hits") - {"level", "parent", "snippet", "snippet_line", "matches"}
     assert set(packet["units"][0]) == of_hit | {"tokens", "also"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 WORDS = """
 def class return self open close read write session cookie request response user name value key list dict file
@@ -16,13 +17,33 @@ def make_tiny_model(folder: Path, dense_layer: bool = True) -> Path:
     dimensions, no Normalize, prompts. Without that layer 32.
     """
     # Kept out of processes that want only the texts.
-    import torch  # noqa: PLC0415
     from sentence_transformers import SentenceTransformer, models  # noqa: PLC0415
+    from transformers import BertModel  # noqa: PLC0415
+
+    bert = folder / "bert"
+    _save(bert, BertModel)
+    transformer = models.Transformer(str(bert), max_seq_length=96)
+    modules = [transformer, models.Pooling(32), *([models.Dense(32, 24)] if dense_layer else [])]
+    model = SentenceTransformer(modules=modules, device="cpu", prompts={"query": "request ", "document": ""})
+    model.save(str(folder / "model"), create_model_card=False)
+    return folder / "model"
+
+
+def make_tiny_reranker(folder: Path, labels: int = 1) -> Path:
+    """A cross-encoder of the same kind, with so many scores a pair."""
+    from transformers import BertForSequenceClassification  # noqa: PLC0415 - see above
+
+    _save(folder, BertForSequenceClassification, num_labels=labels)
+    return folder
+
+
+def _save(bert: Path, architecture: Any, **options: Any) -> None:
+    """Random weights, always the same, with their tokenizer."""
+    import torch  # noqa: PLC0415 - see above
     from tokenizers import BertWordPieceTokenizer  # noqa: PLC0415
-    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast  # noqa: PLC0415
+    from transformers import BertConfig, PreTrainedTokenizerFast  # noqa: PLC0415
 
     torch.manual_seed(7)
-    bert = folder / "bert"
     bert.mkdir(parents=True)
     pieces = [f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz0123456789"]
     letters = [piece[2:] for piece in pieces]
@@ -35,18 +56,14 @@ def make_tiny_model(folder: Path, dense_layer: bool = True) -> Path:
         num_attention_heads=2,
         intermediate_size=64,
         max_position_embeddings=128,
+        **options,
     )
-    BertModel(config).save_pretrained(bert)
+    architecture(config).save_pretrained(bert)
     tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=BertWordPieceTokenizer(vocab)._tokenizer,
         unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]", mask_token="[MASK]",
     )  # fmt: skip
     tokenizer.save_pretrained(bert)
-    transformer = models.Transformer(str(bert), max_seq_length=96)
-    modules = [transformer, models.Pooling(32), *([models.Dense(32, 24)] if dense_layer else [])]
-    model = SentenceTransformer(modules=modules, device="cpu", prompts={"query": "request ", "document": ""})
-    model.save(str(folder / "model"), create_model_card=False)
-    return folder / "model"
 
 
 def texts(count: int) -> list[str]:

@@ -18,6 +18,7 @@ from nibd.daemon.registry import Checkout
 from nibd.daemon.wire import hit as wire_hit
 from nibd.ipc.messages import Json
 from nibd.query import symbols
+from nibd.query.context.packet import lines_of
 from nibd.query.filters import Selection
 from nibd.query.hits import Hit
 from nibd.query.search import unit_hit
@@ -116,6 +117,15 @@ def shown(blobs: Blobs, checkout: Checkout, hits: Sequence[Hit], words: Words = 
         text = data and snippet(_decoded(data), found.start_line, found.end_line, words)
         result.append(wire_hit(found, text or None, edited[found.path]))
     return result
+
+
+def text_of(blobs: Blobs, checkout: Checkout, hit: Hit) -> str:
+    """The lines of a hit; empty when its blob can't be had."""
+    data = blobs.read(checkout, hit.blob)
+    text = None if data is None else decode(data)
+    if not isinstance(text, Text):
+        return ""
+    return lines_of(text.content.decode(), hit.start_line, hit.end_line)
 
 
 def _decoded(data: bytes) -> bytes:

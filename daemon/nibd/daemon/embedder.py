@@ -6,6 +6,8 @@ while. Its methods:
 - `load {model?, threads?, allow_download?, precision?}` → `{profile, description, dimension, seconds}`.
   First of all; with the same values again it answers at once.
 - `embed_query {texts}` → `{profile, vectors}`: base64 of little-endian float32, one a text.
+- `load_reranker {model, allow_download?}` → `{seconds}`. Beside the model, which needs not be loaded.
+- `rerank {query, texts}` → `{model, scores}`: one score a text.
 - `run {embeddings_db, profile}` → `{done, seconds, stopped, left}`: embeds what is on the spool. It reports
   `progress {done, total, per_second}` about itself. Each pass is stored before the next, in one
   transaction, so a kill loses one pass. Cancelling it, or `stop`, ends it after the pass at work.
@@ -31,6 +33,7 @@ import numpy as np
 from nibd.ipc.child_endpoint import ChildEndpoint, ChildRequest
 from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
 from nibd.repair.embedding import DEFAULT_MODEL, Embedder, EmbeddingError
+from nibd.repair.reranking import Reranker
 from nibd.stores.embeddings import EmbeddingStore
 from nibd.stores.errors import StoreError
 from nibd.stores.types import ProfileId
@@ -122,6 +125,7 @@ class EmbedderProcess:
         self._endpoint = endpoint
         self._idle_s = idle_s
         self._loaded: tuple[JsonObject, Embedder] | None = None
+        self._reranker: Reranker | None = None
         self._job: SpoolJob | None = None
 
     def serve(self) -> None:
@@ -153,6 +157,10 @@ class EmbedderProcess:
                     request.reply(self._load(request.params))
                 case "embed_query":
                     request.reply(self._embed_query(request.params))
+                case "load_reranker":
+                    request.reply(self._load_reranker(request.params))
+                case "rerank":
+                    request.reply(self._rerank(request.params))
                 case "run":
                     self._run(request)
                 case "stop":
@@ -185,12 +193,28 @@ class EmbedderProcess:
 
     def _embed_query(self, params: JsonObject) -> Json:
         embedder = self._embedder()
-        texts: Any = params["texts"]
-        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise TypeError("texts is to be a list of strings")
+        texts = _texts(params)
         vectors = embedder.embed_queries(texts) if texts else ()
         encoded: list[Json] = [base64.b64encode(_bytes(vector)).decode() for vector in vectors]
         return {"profile": embedder.profile, "vectors": encoded}
+
+    def _load_reranker(self, params: JsonObject) -> Json:
+        began = time.monotonic()
+        name = str(params["model"])
+        if self._reranker is None or self._reranker.name != name:
+            _stay_offline(params)
+            self._reranker = None
+            self._reranker = Reranker.load(name, bool(params.get("allow_download")))
+        return {"seconds": time.monotonic() - began}
+
+    def _rerank(self, params: JsonObject) -> Json:
+        if self._reranker is None:
+            raise ValueError("no reranker is loaded; call load_reranker first")
+        query, texts = params["query"], _texts(params)
+        if not isinstance(query, str):
+            raise TypeError("query is to be a string")
+        scores: list[Json] = [*self._reranker.scores(query, texts)]
+        return {"model": self._reranker.name, "scores": scores}
 
     def _run(self, request: ChildRequest) -> None:
         embedder = self._embedder()
@@ -211,9 +235,20 @@ class EmbedderProcess:
         return self._loaded[1]
 
 
-def _load(params: JsonObject) -> Embedder:
+def _texts(params: JsonObject) -> list[str]:
+    texts: Any = params["texts"]
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise TypeError("texts is to be a list of strings")
+    return texts
+
+
+def _stay_offline(params: JsonObject) -> None:
     if not params.get("allow_download"):
         os.environ["HF_HUB_OFFLINE"] = "1"  # read by huggingface_hub when it is imported
+
+
+def _load(params: JsonObject) -> Embedder:
+    _stay_offline(params)
     precision: Any = params.get("precision")
     if precision not in (None, "fp32", "bf16"):
         raise ValueError(f"precision {precision}")

@@ -13,6 +13,7 @@ from typing import Any
 
 import structlog
 
+from nibd.daemon.reranking import Reranking
 from nibd.daemon.settings import DenseSettings
 from nibd.daemon.supervisor import Supervisor
 from nibd.ipc.children import ChildDied
@@ -44,6 +45,7 @@ class Embedding:
         self._log = log
         self._advanced = advanced
         self._child = Supervisor("nibd.daemon.embedder", log, idle_s=settings.idle_seconds)
+        self.reranking = Reranking(settings, self._child, log)
         self._draining: asyncio.Task[None] | None = None
         self._again = False
         self.profile = ProfileId("")

@@ -8,16 +8,18 @@ hybrid is answered by terms where the query can't be embedded now, structural wh
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from nibd.daemon import broken_files, wire
-from nibd.daemon.answers import Blobs, named, shown
+from nibd.daemon.answers import Blobs, named, shown, text_of
 from nibd.daemon.coordinator import CheckoutState, Coordinator
 from nibd.daemon.filtering import AskedFilters, Changes
 from nibd.daemon.navigating import Host
@@ -28,10 +30,13 @@ from nibd.ipc.children import ChildDied
 from nibd.ipc.handlers import RequestContext
 from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
 from nibd.query.forms import form_of
+from nibd.query.hits import Hit
 from nibd.query.paging import MAX_REACH
 from nibd.query.planning import AUTO, LARGEST, Capabilities, Plan, Planned, Wishes, planned, widths_by_name
 from nibd.query.ranking.understanding import understand
-from nibd.query.search import Found, Question, search
+from nibd.query.reranking import DEPTH, cut, reranked
+from nibd.query.reranking import text_of as paired
+from nibd.query.search import Found, Question, Views, search
 from nibd.query.snippets import Words
 from nibd.stores.snapshot import Publication
 from nibd.stores.types import Level, State, View
@@ -44,6 +49,8 @@ NEEDS: Mapping[Plan, frozenset[View]] = {
     Plan.STRUCTURAL: frozenset({View.LEXICAL, View.STRUCTURAL}),
 }
 NEEDS_STRUCTURE = frozenset({View.STRUCTURAL})
+RERANK_S = 20.0
+"""Less than the socket's own limit for a request: then hits stay in the order of their plan."""
 
 
 class Answer(Protocol):
@@ -73,6 +80,7 @@ class _Request:
     k: int
     offset: int
     explain: bool
+    rerank: bool
     filters: AskedFilters
 
 
@@ -107,11 +115,12 @@ class Searching:
         level = given.level("level")
         k, offset = _reach(given, 10)
         explain = given.flag("explain", False)
+        rerank = given.flag("rerank", True)
         filters = AskedFilters.take_of_units(given)
         at = self._host.sessions.at(given, context, state.checkout.id)
         given.done()
         wishes = Wishes(None if plan == AUTO else Plan(plan), widths, time_ms)
-        asked = _Request(query, plan, wishes, level, k, offset, explain, filters)
+        asked = _Request(query, plan, wishes, level, k, offset, explain, rerank, filters)
         return await self._searched(state, at, asked)
 
     async def symbols(self, params: JsonObject, context: RequestContext) -> Json:
@@ -141,13 +150,14 @@ class Searching:
         chosen = planned(form, asked.wishes, there_is)
         way = await self._way(state, at, asked.query, chosen)
         prepared_ms = (time.perf_counter() - started) * 1000
+        again = self._second_look(state, asked)
         own: JsonObject = {"plan": way.plan.plan.value}
 
         def find(reading: Reading) -> list[Json]:
             within = reading.selection(asked.filters.at(reading, state.checkout, self._changes))
             vector = None if way.vector is None else np.frombuffer(way.vector, "<f4")
             question = Question(asked.query, way.plan, asked.level, asked.k, asked.offset, within, vector)
-            found = search(reading, question)
+            found = again.found(reading, question) if again else search(reading, question)
             began = time.perf_counter()
             words = Words.of_ranking(found.trace.terms) if found.trace.terms else Words.of_text(asked.query)
             hits = shown(self._blobs, state.checkout, found.hits, words)
@@ -162,7 +172,7 @@ class Searching:
         needed = NEEDS[way.plan.plan]
         accepts = has_relations if way.plan.plan is Plan.STRUCTURAL else _any
         answer = await self._answer(state, needed, at, find, NEEDS[chosen.plan], way.missing, accepts=accepts)
-        answer |= own
+        answer |= own | {"reranker": again.told() if again else None}
         if "relations" in answer:
             structural = answer["views"][View.STRUCTURAL.value]
             structural["relations"] = {
@@ -170,6 +180,19 @@ class Searching:
                 for family, record in answer.pop("relations").items()
             }
         return answer
+
+    def _second_look(self, state: CheckoutState, asked: _Request) -> SecondLook | None:
+        """`None` where hits are not to be scored again."""
+        reranking = self._coordinator.embedding.reranking
+        if not asked.rerank or reranking.model is None:
+            return None
+        loop = asyncio.get_running_loop()
+
+        def score(query: str, texts: list[str]) -> list[float]:
+            return asyncio.run_coroutine_threadsafe(reranking.scores(query, texts), loop).result(RERANK_S)
+
+        read = partial(text_of, self._blobs, state.checkout)
+        return SecondLook(reranking.model, reranking.missing(), read, score)
 
     async def _capabilities(self, state: CheckoutState, at: At) -> Capabilities:
         return Capabilities(await self._no_dense(state, at), await self._no_relations(state, at))
@@ -244,6 +267,36 @@ class Searching:
             if plan is Plan.HYBRID:
                 return None, str(error)
             raise RpcError(ErrorCode.VIEW_NOT_READY, f"the query could not be embedded: {error}") from error
+
+
+@dataclass(slots=True)
+class SecondLook:
+    """The first hits of a search, scored anew; `missing` is why they are not. In a query thread."""
+
+    model: str
+    missing: str | None
+    read: Callable[[Hit], str]
+    score: Callable[[str, list[str]], list[float]]
+    hits: int = 0
+
+    def found(self, views: Views, question: Question) -> Found:
+        if self.missing or question.offset >= DEPTH:
+            return search(views, question)
+        deep = replace(question, offset=0, k=max(DEPTH, question.offset + question.k))
+        found = search(views, deep)
+        first = found.hits[:DEPTH]
+        try:
+            with found.trace.stage("reranker"):
+                scores = self.score(question.query, [paired(hit, self.read(hit)) for hit in first])
+            found, self.hits = reranked(found, scores), len(scores)
+        except (RpcError, ChildDied, TimeoutError) as error:
+            self.missing = str(error) or "it took too long"
+        return cut(found, question.offset, question.k)
+
+    def told(self) -> JsonObject:
+        return {
+            "model": self.model, "used": self.missing is None, "reason": self.missing, "hits": self.hits
+        }  # fmt: skip
 
 
 def has_relations(publication: Publication) -> bool:

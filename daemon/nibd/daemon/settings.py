@@ -109,6 +109,13 @@ class DenseSettings:
     threads: int = field(
         default=0, metadata=_rule("Threads that embed; 0: as many as the machine has processors.", (0, 64))
     )
+    reranker: str = field(
+        default="",
+        metadata=_rule(
+            "A sentence-transformers cross-encoder that orders the first hits of a search anew: its name, or "
+            "the absolute path of its folder."
+        ),
+    )
     idle_seconds: int = field(
         default=300, metadata=_rule("The embedder ends when it had nothing to do for so long.", (1, 86_400))
     )

@@ -15,7 +15,8 @@ _PLANNED = ("search", "context")
 @dataclass(frozen=True, slots=True)
 class TraceEntry:
     """`views` maps each view that the answer rests on to its assurance. `providers` are who answered:
-    `static` (what is stored), `live` (a language server), `embedder` (for the query's vector)."""
+    `static` (what is stored), `live` (a language server), `embedder` (the query's vector, or the reranker's
+    scores)."""
 
     method: str
     plan: Json
@@ -77,7 +78,8 @@ def _providers(answer: JsonObject, views: Mapping[str, Any]) -> tuple[str, ...]:
     named = answer.get("provider")
     if named is not None:
         return (str(named),)
-    return (STATIC, EMBEDDER) if "dense" in views else (STATIC,)
+    is_scored = (answer.get("reranker") or {}).get("used", False)
+    return (STATIC, EMBEDDER) if "dense" in views or is_scored else (STATIC,)
 
 
 def _lines(value: Json) -> list[str]:

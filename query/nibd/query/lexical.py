@@ -141,7 +141,9 @@ def search_with_work(
     if not plan.weights or k <= 0 or (within is not None and not within.paths):
         return LexicalResult([], 0, 0)
     scorer = Scorer(population, generation.totals(population), facts, plan.terms)
-    at_level = None if population is Population.FILES else level or (within and within.only_level)
+    at_level = within.only_level if level is None and within is not None else level
+    if population is Population.FILES:
+        at_level = None
     few = within.paths if within is not None and len(within.paths) <= FEW_PATHS else None
 
     def candidates(limit: int) -> list[Candidate]:

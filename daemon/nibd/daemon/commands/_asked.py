@@ -102,6 +102,9 @@ def add_search(parser: argparse.ArgumentParser) -> None:
         "--level", choices=("L0", "L1", "L2"), help="only files, scopes or callables (default: any)"
     )
     add_page(parser, 10)
+    parser.add_argument(
+        "--no-rerank", action="store_true", help="leave the first hits as they are, where a reranker is set"
+    )
     add_filters(parser)
     _daemon.add_commit(parser)
 
@@ -119,6 +122,8 @@ def search(arguments: argparse.Namespace) -> JsonObject:
     for name in ("plan", "level", "time_ms"):
         if getattr(arguments, name) is not None:
             params[name] = getattr(arguments, name)
+    if arguments.no_rerank:
+        params["rerank"] = False
     if arguments.widths:
         params["widths"] = dict(arguments.widths)
     return params

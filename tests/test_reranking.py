@@ -1,0 +1,125 @@
+"""The optional reranker: a small cross-encoder, made here, in the embedder process; and what hits become."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon_world import Daemon, configure, running
+from gitrepo import Repo
+from nibd.ipc.children import ChildProcess
+from nibd.query.hits import Hit
+from nibd.query.reranking import DEPTH, cut, reranked
+from nibd.query.search import Found, Trace
+from nibd.repair.embedding_profile import EmbeddingError
+from nibd.repair.reranking import Reranker
+from nibd.stores.types import BlobId, RepoPath
+from tiny_model import WORDS, make_tiny_reranker
+from waiting import wait_until
+
+pytest.importorskip("sentence_transformers")
+pytestmark = pytest.mark.dense
+
+TEXTS = [" ".join(WORDS[at : at + 3 + at % 7]) for at in range(12)]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_tiny_reranker(tmp_path_factory.mktemp("reranker") / "model")
+
+
+@pytest.fixture(scope="module")
+def loaded(model: Path) -> Reranker:
+    return Reranker.load(model)
+
+
+def test_a_score_depends_on_no_other_text_and_no_order(loaded: Reranker) -> None:
+    scores = loaded.scores("close the session", TEXTS)
+    assert len(set(scores)) > len(TEXTS) // 2
+    assert loaded.scores("close the session", TEXTS[::-1]) == scores[::-1]
+    assert [loaded.scores("close the session", [text])[0] for text in TEXTS] == scores
+    assert loaded.scores("open a file", TEXTS) != scores
+
+
+def test_a_text_longer_than_the_model_reads_is_cut(loaded: Reranker) -> None:
+    assert len(loaded.scores("close", ["session " * 5000])) == 1
+
+
+def test_what_is_no_reranker_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(EmbeddingError, match="gives 3 scores, one is needed"):
+        Reranker.load(make_tiny_reranker(tmp_path / "three", labels=3))
+    with pytest.raises(EmbeddingError, match="there is no folder"):
+        Reranker.load(tmp_path / "nowhere")
+
+
+def test_the_embedder_process_scores_what_this_one_does(model: Path, loaded: Reranker) -> None:
+    async def asked() -> Any:
+        child = await ChildProcess.spawn([sys.executable, "-m", "nibd.daemon.embedder"])
+        try:
+            await child.call("load_reranker", {"model": str(model)})
+            return await child.call("rerank", {"query": "close", "texts": TEXTS})
+        finally:
+            await child.stop()
+
+    assert asyncio.run(asked()) == {"model": str(model), "scores": loaded.scores("close", TEXTS)}
+
+
+def hit(line: int) -> Hit:
+    return Hit(RepoPath(b"a.py"), line, line, "function", f"f{line}", None, "python", BlobId("0" * 40), 1.0)
+
+
+def test_the_first_hits_are_ordered_anew_and_pages_are_of_that_order() -> None:
+    hits = [hit(line) for line in range(1, 8)]
+    found = Found(hits, Trace(), [{"at": float(each.start_line)} for each in hits])
+    again = reranked(found, [0.5, 2.0, 2.0, -1.0])
+    assert [each.start_line for each in again.hits] == [2, 3, 1, 4, 5, 6, 7]
+    assert [each and each["at"] for each in again.evidence] == [2, 3, 1, 4, 5, 6, 7]
+    assert [each.start_line for each in cut(again, 2, 3).hits] == [1, 4, 5]
+
+
+@pytest.fixture
+def daemon(model: Path) -> Iterator[Daemon]:
+    configure(f'[dense]\nreranker = "{model}"\n[relations]\nenabled = false\n')
+    with running() as started:
+        yield started
+
+
+def test_a_search_is_reranked_once_the_model_is_loaded_and_says_so(
+    daemon: Daemon, tmp_path: Path, model: Path, loaded: Reranker
+) -> None:
+    repo = Repo(tmp_path / "repo")
+    for at, text in enumerate(TEXTS):
+        repo.write(f"f{at}.py", f"def close_{at}():\n    '''{text}'''\n")
+    repo.commit("one")
+    daemon.add(repo.path)
+    daemon.published(repo.path)
+
+    def ask(**params: Any) -> Any:
+        return daemon.call("search", path=str(repo.path), query="close", level="L2", **params)
+
+    first = ask()["reranker"]
+    assert (first["model"], first["used"], first["reason"]) == (str(model), False, "warming")
+    wait_until(lambda: ask()["reranker"]["used"], 120.0, "the reranker to be loaded")
+
+    answer = ask(explain=True)
+    plain = ask(rerank=False, k=DEPTH)
+    assert plain["reranker"] is None
+    assert answer["reranker"]["hits"] == len(TEXTS)
+    assert answer["explain"]["milliseconds"]["reranker"] > 0
+    pairs = [f"{each['path']} {each['name']}\n{_source(repo, each)}" for each in plain["hits"]]
+    scores = dict(zip((each["name"] for each in plain["hits"]), loaded.scores("close", pairs), strict=True))
+    whole = ask(k=DEPTH)["hits"]
+    order = [scores[each["name"]] for each in whole]
+    assert order == sorted(order, reverse=True)
+    assert [each["name"] for each in whole] != [each["name"] for each in plain["hits"]]
+    assert ask(k=3)["hits"] + ask(k=DEPTH, offset=3)["hits"] == whole
+
+
+def _source(repo: Repo, each: Any) -> str:
+    lines = (repo.path / each["path"]).read_text().splitlines(keepends=True)
+    return "".join(lines[each["start_line"] - 1 : each["end_line"]])
