@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -129,16 +130,22 @@ def repo(tmp_path: Path) -> Repo:
 
 
 @pytest.fixture
-def tools(repo: Repo, tmp_path: Path) -> Any:
+def opened(repo: Repo, tmp_path: Path) -> Iterator[retrieve_views.Opened]:
     commit = CommitId(repo.commit("one"))
-    with retrieve_views.opened(repo.path, commit, tmp_path / "views", ONE_WORKER) as opened:
+    with retrieve_views.opened(repo.path, commit, tmp_path / "views", ONE_WORKER) as found:
+        yield found
 
-        def callables(query: str, k: int) -> list[Hit]:
-            return rank(opened.tree, query, Level.CALLABLE, k).hits
 
-        made = Tools(opened, callables)
-        yield made
-        made.close()
+@pytest.fixture
+def tools(opened: retrieve_views.Opened) -> Iterator[Tools]:
+    made = Tools(opened)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def hits(opened: retrieve_views.Opened) -> list[Hit]:
+    return rank(opened.tree, ISSUE, Level.CALLABLE, 10).hits
 
 
 class TestTools:
@@ -152,7 +159,7 @@ class TestTools:
         repo.write("src/many.py", "x = weight\n" * FOUND_LINES)
         commit = CommitId(repo.commit("many"))
         with retrieve_views.opened(repo.path, commit, tmp_path / "views", ONE_WORKER) as opened:
-            made = Tools(opened, lambda query, k: [])
+            made = Tools(opened)
             lines = made.grep("weight")[1].split("\n")
             made.close()
         assert lines[0] == f"src/many.py: {FOUND_LINES} lines"
@@ -164,35 +171,41 @@ class TestTools:
 
 
 class TestTrajectories:
-    def test_prompts_add_up_and_a_prefix_cache_holds_what_came_before(self, tools: Tools) -> None:
-        found = run(Policy.GREP_READ, ISSUE, tools, Ones(), 8000)
+    def test_prompts_add_up_and_a_prefix_cache_holds_what_came_before(
+        self, tools: Tools, hits: list[Hit]
+    ) -> None:
+        found = run(Policy.GREP_READ, ISSUE, hits, tools, Ones(), 8000)
         # Prompts have 2, 4, 6 ... messages; after the first, two of them are new.
         assert found.prompt == sum(2 * turn for turn in range(1, found.turns + 1))
         assert found.fresh == found.largest == 2 * found.turns
         assert (found.written, found.packet, found.rewritten) == (found.turns, 0, False)
         assert (found.greps, found.reads, found.answer[0]) == (5, 1, "src/scale.py")
 
-    def test_eager_begins_with_a_packet_and_has_to_look_for_less(self, tools: Tools) -> None:
-        bare, eager = (run(policy, ISSUE, tools, Ones(), 8000) for policy in (Policy.GREP_READ, Policy.EAGER))
+    def test_eager_begins_with_a_packet_and_has_to_look_for_less(self, tools: Tools, hits: list[Hit]) -> None:
+        bare, eager = (
+            run(policy, ISSUE, hits, tools, Ones(), 8000) for policy in (Policy.GREP_READ, Policy.EAGER)
+        )
         assert eager.packet == 1
         assert eager.greps < bare.greps
         assert eager.fresh == eager.largest == 2 * eager.turns + 1
 
-    def test_compact_is_rewritten_once_and_its_prompts_begin_anew(self, tools: Tools) -> None:
+    def test_compact_is_rewritten_once_and_its_prompts_begin_anew(
+        self, tools: Tools, hits: list[Hit]
+    ) -> None:
         policies = (Policy.EAGER, Policy.COMPACT)
-        eager, compacted = (run(policy, ISSUE, tools, Ones(), 8000) for policy in policies)
+        eager, compacted = (run(policy, ISSUE, hits, tools, Ones(), 8000) for policy in policies)
         assert (compacted.rewritten, eager.rewritten) == (True, False)
         assert (compacted.turns, compacted.reads, compacted.answer) == (eager.turns, 1, eager.answer)
         # The last prompt is system, issue and summary, of which the summary alone is new.
         assert compacted.prompt == eager.prompt - eager.largest + 3
         assert compacted.fresh == eager.fresh - 2 + 1
 
-    def test_equal_issues_take_equal_steps(self, tools: Tools) -> None:
-        first, again = (run(Policy.COMPACT, ISSUE, tools, Ones(), 8000) for _ in range(2))
+    def test_equal_issues_take_equal_steps(self, tools: Tools, hits: list[Hit]) -> None:
+        first, again = (run(Policy.COMPACT, ISSUE, hits, tools, Ones(), 8000) for _ in range(2))
         assert first == again
 
-    def test_a_packet_keeps_to_its_budget(self, tools: Tools) -> None:
-        assert run(Policy.EAGER, ISSUE, tools, Ones(), 0).packet == 0
+    def test_a_packet_keeps_to_its_budget(self, tools: Tools, hits: list[Hit]) -> None:
+        assert run(Policy.EAGER, ISSUE, hits, tools, Ones(), 0).packet == 0
 
 
 def trajectory(answer: tuple[str, ...], prompt: int) -> Trajectory:

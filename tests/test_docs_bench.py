@@ -72,7 +72,7 @@ def test_what_the_agent_goes_by_is_as_documented() -> None:
     assert agent.PATH_WEIGHT == agent.QUOTED_WEIGHT == 2
     assert f"names that are written as such ({agent.NAME_WEIGHT:g})" in text
     assert f"of the title ({agent.WORD_WEIGHT:g})" in text
-    assert (agent.WORD_LETTERS, agent.NO_CODE_SHARE, agent_tools.PACKET_UNITS) == (5, 0.25, 10)
+    assert (agent.WORD_LETTERS, agent.NO_CODE_SHARE, context_command.PACKET_UNITS) == (5, 0.25, 10)
     assert f"tokens ({context_command.BUDGET})" in text
     assert f"at least {context_figures.GATE:g}" in text
 

@@ -1,12 +1,12 @@
 """What the scripted agent's calls give: nibd's own grep, reading and search over a commit's views.
 
 Texts are those that its messages hold: `grep` gives lines as `path:line: text`, or files as `path: N lines`,
-`read` a stretch of a file, `packet` an eager packet of callables.
+`read` a stretch of a file, `packet` an eager packet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from nibd.bench.agent import MORE
 from nibd.bench.retrieve_views import Opened
@@ -28,19 +28,14 @@ FOUND_LINES = 40
 FOUND_FILES = 60
 LINE_CHARACTERS = 160
 READ_LINES = 160
-PACKET_UNITS = 10
 TEXT_BYTES = 256 << 20
-
-Search = Callable[[str, int], list[Hit]]
-"""The callables that answer an issue, best first, so many."""
 
 
 class Tools:
-    """Over one commit. `search` is what a packet is made of."""
+    """Over one commit."""
 
-    def __init__(self, opened: Opened, search: Search) -> None:
+    def __init__(self, opened: Opened) -> None:
         self._opened = opened
-        self._search = search
         self._trigrams = TrigramReader(opened.folder.trigrams)
         self._texts: BoundedCache[BlobId, bytes] = BoundedCache(TEXT_BYTES)
 
@@ -73,8 +68,8 @@ class Tools:
             return False, f"{path}: there is no such file."
         return True, lines_of(text.decode(), line, line + READ_LINES - 1)
 
-    def packet(self, issue: str, budget: int, counter: TokenCounter) -> str:
-        pieces = [Piece(hit, self._of_hit(hit)) for hit in self._search(issue, PACKET_UNITS)]
+    def packet(self, hits: Sequence[Hit], budget: int, counter: TokenCounter) -> str:
+        pieces = [Piece(hit, self._of_hit(hit)) for hit in hits]
         return eager(pieces, self._opened.commit, budget, counter).text
 
     def _of_hit(self, hit: Hit) -> str | None:

@@ -7,7 +7,6 @@ commit, by the library, without a daemon.
 from __future__ import annotations
 
 import argparse
-import functools
 import time
 from collections import defaultdict
 from pathlib import Path
@@ -16,16 +15,16 @@ from nibd.bench import asking, retrieve_views
 from nibd.bench.agent_tools import Tools
 from nibd.bench.context_figures import Run, report_runs
 from nibd.bench.report import Report
+from nibd.bench.retrieve_plans import NEED_VECTORS, PLANS, Asker
 from nibd.bench.retrieve_rows import Question
 from nibd.bench.trajectory import Policy, Trajectory, run
 from nibd.query.context.tokens import Estimate, TokenCounter, Tokenizer, TokenizerError
-from nibd.query.hits import Hit
-from nibd.query.ranking.candidates import Tree
-from nibd.query.ranking.rank import rank
+from nibd.query.planning import Plan
 from nibd.repair.embedding_profile import DEFAULT_MODEL, EmbeddingError, resolve
 from nibd.stores.types import Level
 
 BUDGET = 8000
+PACKET_UNITS = 10
 TOKENIZER = "tokenizer.json"
 
 
@@ -41,18 +40,21 @@ def main(arguments: list[str] | None = None) -> int:
     report.add(
         "tokens are counted by", counter.name if counter.exact else f"{counter.name}: a third of the bytes"
     )
-    how = retrieve_views.How(options.workers)
     runs: dict[str, list[Run]] = defaultdict(list)
-    for asked in asking.asked(options):
-        started = time.perf_counter()
-        with retrieve_views.opened(asked.mirror, asked.commit, asked.folder, how) as opened:
-            tools = Tools(opened, functools.partial(_callables, opened.tree))
-            made = [_answered(question, tools, counter, options) for question in asked.questions]
-            tools.close()
-        runs[asked.title] += made
-        recalls = ", ".join(f"{p} {sum(r.recall(p) for r in made) / len(made):.2f}" for p in Policy)
-        seconds = time.perf_counter() - started
-        print(f"  {asked.repository} {asked.commit[:10]}: {seconds:.0f} s, {recalls}", flush=True)
+    model = options.model if options.plan in NEED_VECTORS else None
+    with retrieve_views.embedding(options.cache, model) as embedding:
+        how = retrieve_views.How(options.workers, embedding)
+        for asked in asking.asked(options):
+            started = time.perf_counter()
+            with retrieve_views.opened(asked.mirror, asked.commit, asked.folder, how) as opened:
+                tools = Tools(opened)
+                asker = Asker(opened, options.plan, embedding)
+                made = [_answered(question, asker, tools, counter, options) for question in asked.questions]
+                tools.close()
+            runs[asked.title] += made
+            recalls = ", ".join(f"{p} {sum(r.recall(p) for r in made) / len(made):.2f}" for p in Policy)
+            seconds = time.perf_counter() - started
+            print(f"  {asked.repository} {asked.commit[:10]}: {seconds:.0f} s, {recalls}", flush=True)
     for title, of in runs.items():
         report_runs(title, of, report)
     print(f"\n{report.text()}", flush=True)
@@ -63,15 +65,15 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if report.failed or not runs else 0
 
 
-def _answered(question: Question, tools: Tools, counter: TokenCounter, options: argparse.Namespace) -> Run:
+def _answered(
+    question: Question, asker: Asker, tools: Tools, counter: TokenCounter, options: argparse.Namespace
+) -> Run:
+    hits = asker.ask(question, Level.CALLABLE, PACKET_UNITS).hits
+
     def answered(policy: Policy) -> Trajectory:
-        return run(policy, question.query, tools, counter, options.budget, options.silent)
+        return run(policy, question.query, hits, tools, counter, options.budget, options.silent)
 
     return Run(question, {policy: answered(policy) for policy in Policy})
-
-
-def _callables(tree: Tree, query: str, k: int) -> list[Hit]:
-    return rank(tree, query, Level.CALLABLE, k).hits
 
 
 def _counter(file: Path | None) -> TokenCounter:
@@ -87,6 +89,13 @@ def _counter(file: Path | None) -> TokenCounter:
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m nibd.bench.context", description=__doc__)
     asking.configure(parser)
+    parser.add_argument(
+        "--plan", default=Plan.LEXICAL.value, choices=PLANS, metavar="PLAN",
+        help=f"finds the units of packets: {', '.join(PLANS)} (default: lexical)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--model", default=DEFAULT_MODEL, metavar="NAME", help=f"embeds (default: {DEFAULT_MODEL})"
+    )
     parser.add_argument(
         "--budget", type=int, default=BUDGET, metavar="N", help=f"tokens of a packet (default: {BUDGET})"
     )

@@ -7,11 +7,8 @@ and at any level for symbols.
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,10 +21,7 @@ from nibd.bench.retrieve_neighbours import Searched, report_neighbours, searched
 from nibd.bench.retrieve_plans import NEED_VECTORS, PLANS, Asker
 from nibd.bench.retrieve_views import Embedding, Opened
 from nibd.query.planning import Plan
-from nibd.repair.embedding import DEFAULT_MODEL, Embedder
-from nibd.stores.embeddings import EmbeddingStore
-
-EMBEDDINGS = "embeddings.db"
+from nibd.repair.embedding import DEFAULT_MODEL
 
 
 @dataclass(slots=True)
@@ -46,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     report = Report("nibd: what ranked search finds")
     results: defaultdict[str, _Results] = defaultdict(_Results)
     wants_vectors = options.indices or bool(NEED_VECTORS & set(options.plans))
-    with _embedding(options.cache, options.model if wants_vectors else None) as embedding:
+    with retrieve_views.embedding(options.cache, options.model if wants_vectors else None) as embedding:
         how = retrieve_views.How(options.workers, embedding, options.servers if options.relations else None)
         for asked in asking.asked(options):
             started = time.perf_counter()
@@ -92,21 +86,6 @@ def _answers(
         queries = [question.query for question in asked.questions]
         results.indices += searched(asked.repository, opened, embedding, queries)
     return made
-
-
-@contextmanager
-def _embedding(cache: Path, model: str | None) -> Iterator[Embedding | None]:
-    """The model, loaded, with its vectors in the cache. Raises EmbeddingError."""
-    if model is None:
-        yield None
-        return
-    embedder = Embedder.load(model, threads=len(os.sched_getaffinity(0)))
-    cache.mkdir(parents=True, exist_ok=True)
-    store = EmbeddingStore.open(cache / EMBEDDINGS)
-    try:
-        yield Embedding(embedder, store)
-    finally:
-        store.close()
 
 
 def make_parser() -> argparse.ArgumentParser:

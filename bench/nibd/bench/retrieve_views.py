@@ -36,6 +36,7 @@ from nibd.stores.structure import StructureStore
 from nibd.stores.types import CheckoutId, CommitId, State, TextId, View
 
 LAYOUTS = ("{name}/repo", "{name}")
+EMBEDDINGS = "embeddings.db"
 SPOOLED_TEXTS = 512
 
 
@@ -91,6 +92,21 @@ def mirror_of(folder: Path, repository: str) -> Path | None:
     """A clone or a bare mirror: FOLDER/owner+name, or a folder `repo` in that."""
     names = [folder / layout.format(name=repository.replace("/", "+")) for layout in LAYOUTS]
     return next((path for path in names if path.is_dir()), None)
+
+
+@contextmanager
+def embedding(cache: Path, model: str | None) -> Iterator[Embedding | None]:
+    """The model, loaded, with its vectors in the cache. Raises EmbeddingError."""
+    if model is None:
+        yield None
+        return
+    embedder = Embedder.load(model, threads=len(os.sched_getaffinity(0)))
+    cache.mkdir(parents=True, exist_ok=True)
+    store = EmbeddingStore.open(cache / EMBEDDINGS)
+    try:
+        yield Embedding(embedder, store)
+    finally:
+        store.close()
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from nibd.bench.agent import SYSTEM, Step, next_step
 from nibd.bench.agent_tools import Tools
 from nibd.query.context.compaction import compact
 from nibd.query.context.tokens import TokenCounter
+from nibd.query.hits import Hit
 
 MOST_TURNS = 24
 
@@ -46,11 +47,18 @@ class Trajectory:
 
 
 def run(
-    policy: Policy, issue: str, tools: Tools, counter: TokenCounter, budget: int, silent: bool = False
+    policy: Policy,
+    issue: str,
+    hits: Sequence[Hit],
+    tools: Tools,
+    counter: TokenCounter,
+    budget: int,
+    silent: bool = False,
 ) -> Trajectory:
+    """`hits` are what a packet is made of."""
     counting = _Counting(counter)
     history: list[dict[str, Any]] = [_message("system", SYSTEM), _message("user", issue)]
-    packet = "" if policy is Policy.GREP_READ else tools.packet(issue, budget, counter)
+    packet = "" if policy is Policy.GREP_READ else tools.packet(hits, budget, counter)
     if packet:
         history.append(_message("user", packet))
     steps: list[Step] = []
