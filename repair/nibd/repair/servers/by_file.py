@@ -131,46 +131,6 @@ class ByFileServer(LanguageServer):
         self._say_limits()
         return answers if self.is_alive else super().definitions(asked)  # which say how it ended
 
-    def live_definitions(
-        self, requests: Iterable[Request], *, window: int = WINDOW, timeout_s: float = PATIENCE_S
-    ) -> list[Locations]:
-        asked = list(requests)
-        missing = self._index(asked, timeout_s)
-        if missing:
-            return [missing] * len(asked)
-        return super().definitions(asked, window=window, timeout_s=timeout_s)
-
-    def implementations(
-        self,
-        requests: Iterable[Request],
-        *,
-        window: int = WINDOW,
-        timeout_s: float = PATIENCE_S,
-        urgent: bool = False,
-    ) -> list[Locations]:
-        asked = list(requests)
-        missing = self._index(asked, timeout_s)
-        if missing:
-            return [missing] * len(asked)
-        return super().implementations(asked, window=window, timeout_s=timeout_s)
-
-    def references(
-        self,
-        requests: Iterable[Request],
-        *,
-        include_declaration: bool = True,
-        window: int = WINDOW,
-        timeout_s: float = PATIENCE_S,
-        urgent: bool = False,
-    ) -> list[Locations]:
-        asked = list(requests)
-        missing = self._index(asked, timeout_s)
-        if missing:
-            return [missing] * len(asked)
-        return super().references(
-            asked, include_declaration=include_declaration, window=window, timeout_s=timeout_s
-        )
-
     def _ask_file(
         self, path: RepoPath, requests: Sequence[Request], window: int, timeout_s: float
     ) -> list[Locations]:
@@ -207,7 +167,7 @@ class ByFileServer(LanguageServer):
             for n, each in enumerate(answers)
         ]
 
-    def _index(self, requests: Sequence[Request], patience_s: float) -> Unknown | None:
+    def _know_all(self, asked: Sequence[Request], timeout_s: float) -> Unknown | None:
         """Have the index of all files, and the files that are asked about open; None when there they are.
 
         An index that takes longer is made all the same, for who asks later.
@@ -216,8 +176,8 @@ class ByFileServer(LanguageServer):
             if not self._is_indexed:
                 self._is_indexed = True  # first: what changes while it is made makes it outdated
                 self._relaunch()
-            self._have_open({path for path, _, _ in requests})
-            settled = super().settle(patience_s, requests)
+            self._have_open({path for path, _, _ in asked})
+            settled = super().settle(timeout_s, asked)
         return settled if isinstance(settled, Unknown) else None
 
     def _have_open(self, paths: Set[RepoPath]) -> None:

@@ -339,7 +339,9 @@ class LanguageServer:
         self, requests: Iterable[Request], *, window: int = WINDOW, timeout_s: float = PATIENCE_S
     ) -> list[Locations]:
         """As `definitions`, by whatever the server knows of other files too."""
-        return self.definitions(requests, window=window, timeout_s=timeout_s)
+        asked = list(requests)
+        missing = self._know_all(asked, timeout_s)
+        return [missing] * len(asked) if missing else self._definitions(asked, window, timeout_s)
 
     def implementations(
         self,
@@ -349,7 +351,7 @@ class LanguageServer:
         timeout_s: float = PATIENCE_S,
         urgent: bool = False,
     ) -> list[Locations]:
-        return self._places("textDocument/implementation", requests, window, timeout_s, urgent=urgent)
+        return self._of_all("textDocument/implementation", requests, window, timeout_s, {}, urgent)
 
     def references(
         self,
@@ -361,7 +363,29 @@ class LanguageServer:
         urgent: bool = False,
     ) -> list[Locations]:
         context = {"context": {"includeDeclaration": include_declaration}}
-        return self._places("textDocument/references", requests, window, timeout_s, context, urgent)
+        return self._of_all("textDocument/references", requests, window, timeout_s, context, urgent)
+
+    def _of_all(
+        self,
+        method: str,
+        requests: Iterable[Request],
+        window: int,
+        timeout_s: float,
+        more: Json,
+        urgent: bool,
+    ) -> list[Locations]:
+        """What is answered from all files."""
+        asked = list(requests)
+        missing = self._know_all(asked, timeout_s)
+        return (
+            [missing] * len(asked)
+            if missing
+            else self._places(method, asked, window, timeout_s, more, urgent)
+        )
+
+    def _know_all(self, asked: Sequence[Request], timeout_s: float) -> Unknown | None:
+        """Have it know all files; `None` when it does, as a server that has settled."""
+        return None
 
     def close(self) -> None:
         """Ask it to end, then end it and all that it started."""
