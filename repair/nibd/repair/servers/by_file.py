@@ -33,7 +33,7 @@ from nibd.repair.servers.driver import Driver, Installed, Launch, Options
 from nibd.repair.servers.errors import ServerFailed, Unknown
 from nibd.repair.servers.room import available_bytes
 from nibd.repair.servers.server import Interrupt, LanguageServer, Locations, Request, Settled
-from nibd.repair.servers.transport import PATIENCE_S, WINDOW
+from nibd.repair.servers.transport import WINDOW
 from nibd.stores.types import RepoPath
 
 FILE_PATIENCE_S = 60.0
