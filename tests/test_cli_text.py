@@ -93,6 +93,18 @@ def test_matched_words_are_marked_on_a_terminal() -> None:
     assert render(answer(), Style(True)).endswith("\x1b[2m     4\x1b[0m      \x1b[1;31mreturn\x1b[0m 1")
 
 
+def test_relations_and_a_reranker_that_took_part_are_in_the_header_and_one_that_did_not_is_said() -> None:
+    related = view(used=True, relations={"python": view(used=True), "go": view(used=False)})
+    told = answer(views={"structural": related}, reranker={"model": "m", "used": True, "reason": None})
+    assert (
+        render(told, PLAIN)
+        .splitlines()[0]
+        .endswith("structural exact; python relations exact; ordered anew by m")
+    )
+    cold = answer(reranker={"model": "m", "used": False, "reason": "warming"})
+    assert list(warnings(cold)) == ["WITHOUT the reranker: warming"]
+
+
 def test_nothing_found_is_said() -> None:
     assert render(answer(hits=[]), PLAIN).splitlines()[-1] == "nothing found"
     assert render_outline(answer(hits=[]), PLAIN).splitlines()[-1] == "nothing found"

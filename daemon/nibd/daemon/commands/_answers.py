@@ -60,6 +60,8 @@ def warnings(answer: JsonObject) -> Iterator[str]:
             yield f"WITHOUT the {name} view: {_reason(view)}"
         elif view["assurance"] == "partial" or view["state"] != "ready":
             yield f"PARTIAL: the {name} view {_coverage(view)}{_because(view)}"
+    if (reranker := answer.get("reranker")) and not reranker["used"]:
+        yield f"WITHOUT the reranker: {visible_line(reranker['reason'])}"
     if broken := answer.get("broken"):
         yield from broken_text(broken)
     edited = sorted({_path(hit) for hit in answer["hits"] if hit.get("edited")})
@@ -124,12 +126,23 @@ def _evidence(evidence: JsonObject) -> str:
 
 
 def _header(answer: JsonObject, style: Style) -> str:
-    used = [
-        f"{name} {view['assurance'] or view['state']}"
-        for name, view in answer["views"].items()
-        if view.get("used", True)
-    ]
-    return style("dim", "; ".join([f"commit {short(answer['snapshot']['commit'])}", *used]))
+    parts = [f"commit {short(answer['snapshot']['commit'])}", *used_views(answer)]
+    if (reranker := answer.get("reranker")) and reranker["used"]:
+        parts.append(f"ordered anew by {visible_line(reranker['model'])}")
+    return style("dim", "; ".join(parts))
+
+
+def used_views(answer: JsonObject) -> list[str]:
+    """The views that the answer rests on, and the relations, each with its assurance."""
+    used = [(name, view) for name, view in answer["views"].items() if view.get("used", True)]
+    used += [(f"{name} relations", view) for name, view in relations_used(answer)]
+    return [f"{name} {view['assurance'] or view['state']}" for name, view in used]
+
+
+def relations_used(answer: JsonObject) -> list[tuple[str, JsonObject]]:
+    """The language families whose relations the answer rests on."""
+    relations = answer["views"].get("structural", {}).get("relations", {})
+    return [(name, view) for name, view in relations.items() if view["used"]]
 
 
 def _head(answer: JsonObject, commit: str | None) -> str:

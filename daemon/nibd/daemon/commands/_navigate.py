@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 
 from nibd.daemon.commands import _daemon
-from nibd.daemon.commands._answers import short, warnings
+from nibd.daemon.commands._answers import relations_used, short, used_views, warnings
 from nibd.daemon.commands._failures import CommandError, Exit
 from nibd.daemon.commands._output import Style, counted, emit, style_of, visible, visible_line
 from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
@@ -130,26 +130,19 @@ def _render(answer: JsonObject, style: Style) -> str:
 
 
 def _header(answer: JsonObject) -> str:
-    used = [f"{name} {view['assurance'] or view['state']}" for name, view in answer["views"].items()]
-    used += [f"{name} relations {view['assurance'] or view['state']}" for name, view in _relations(answer)]
-    return "; ".join([f"commit {short(answer['snapshot']['commit'])}", *used, answer["provider"]])
+    commit = f"commit {short(answer['snapshot']['commit'])}"
+    return "; ".join([commit, *used_views(answer), answer["provider"]])
 
 
 def _warnings(answer: JsonObject) -> Iterator[str]:
     """As of every answer, of the place that was asked about, and of what the relations do not know."""
     asked = [answer["asked"]] if answer["asked"] else []
-    views = answer["views"] | {f"{name} relations": view for name, view in _relations(answer)}
+    views = answer["views"] | {f"{name} relations": view for name, view in relations_used(answer)}
     yield from warnings({**answer, "views": views, "hits": [*asked, *answer["hits"]]})
     if answer["unknown"]:
         yield f"UNKNOWN: {counted(answer['unknown'], 'sites')} could belong here; no server says whether"
     if answer["lost"]:
         yield f"LOST: {counted(answer['lost'], 'targets')} can't be found in the files any more"
-
-
-def _relations(answer: JsonObject) -> list[tuple[str, JsonObject]]:
-    """The families whose relations were used."""
-    relations: JsonObject = answer["views"]["structural"]["relations"]
-    return [(name, view) for name, view in relations.items() if view["used"]]
 
 
 def _hit(hit: JsonObject, style: Style) -> Iterator[str]:
