@@ -28,17 +28,13 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-import time
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, NewType, TypeVar
-
-from sqlite_utils import Database, Migrations
 
 from nibd.stores.batches import batches
 from nibd.stores.bitmap import Bitmap
@@ -47,6 +43,20 @@ from nibd.stores.database import Connection, is_made, open_database, open_reader
 from nibd.stores.errors import CorruptStore, StoreError
 from nibd.stores.file_identity import file_identity
 from nibd.stores.relation_records import RelationRecord, pack
+from nibd.stores.relation_rows import (
+    RECORD,
+    Mention,
+    Row,
+    checksum_of,
+    insert,
+    insert_new,
+    insert_unknown,
+    inverted,
+    mention_key,
+    migrations,
+    name_key,
+    next_id,
+)
 from nibd.stores.relation_types import FileRelations, Target
 from nibd.stores.types import BlobId, ProfileId, RepoPath, TreeId
 
@@ -62,60 +72,7 @@ COLLECT_FILES = 500
 COLLECT_RECORDS = 50
 """One step of a collection looks at so many files, and ends with the file by which it removes so many."""
 
-migrations = Migrations("nibd.relations")
-
-_SCHEMA = (
-    # AUTOINCREMENT: who holds a bitmap of records that were collected never finds others under them.
-    """CREATE TABLE record (id INTEGER PRIMARY KEY AUTOINCREMENT, path BLOB NOT NULL, blob TEXT NOT NULL,
-        language TEXT NOT NULL, digest BLOB NOT NULL, payload BLOB NOT NULL, checksum INTEGER NOT NULL,
-        UNIQUE (path, digest))""",
-    "CREATE TABLE file (id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE)",
-    """CREATE TABLE mention (target_file INTEGER NOT NULL, target_unit INTEGER NOT NULL,
-        target_name INTEGER NOT NULL, file INTEGER NOT NULL, checksum INTEGER NOT NULL,
-        PRIMARY KEY (target_file, target_unit, target_name, file)) WITHOUT ROWID""",
-    """CREATE TABLE naming (name INTEGER NOT NULL, file INTEGER NOT NULL, checksum INTEGER NOT NULL,
-        PRIMARY KEY (name, file)) WITHOUT ROWID""",
-    """CREATE TABLE resolution (id INTEGER PRIMARY KEY AUTOINCREMENT, family TEXT NOT NULL,
-        tree TEXT NOT NULL, profile TEXT NOT NULL, finished INTEGER NOT NULL, bits BLOB NOT NULL,
-        checksum INTEGER NOT NULL)""",
-    "CREATE INDEX resolution_by_tree ON resolution (tree, family, profile)",
-    """CREATE TABLE stage (family TEXT NOT NULL, tree TEXT NOT NULL, profile TEXT NOT NULL,
-        bits BLOB NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY (family, tree, profile)) WITHOUT ROWID""",
-)
-
 T = TypeVar("T")
-_Mention = tuple[int, int, int]
-_Row = Sequence[Any] | sqlite3.Row
-
-
-@migrations()
-def m001_initial(db: Database) -> None:
-    for statement in _SCHEMA:
-        db.execute(statement)
-    # The catalog outlives this file: no number that it may still name is used again by the next one.
-    db.execute("INSERT INTO sqlite_sequence VALUES ('resolution', ?)", (time.time_ns() // 1_000_000,))
-
-
-@migrations()
-def m002_fresh_stages(db: Database) -> None:
-    # A stage is worth the time that it took; of one that does not say who was asked, nothing is known.
-    db.execute("DROP TABLE stage")
-    db.execute(
-        """CREATE TABLE stage (family TEXT NOT NULL, tree TEXT NOT NULL, profile TEXT NOT NULL,
-           fresh INTEGER NOT NULL, bits BLOB NOT NULL, checksum INTEGER NOT NULL,
-           PRIMARY KEY (family, tree, profile)) WITHOUT ROWID"""
-    )
-
-
-@migrations()
-def m003_unknown(db: Database) -> None:
-    db.execute(
-        """CREATE TABLE unknown (record INTEGER PRIMARY KEY, unanswered INTEGER NOT NULL,
-           unbuilt INTEGER NOT NULL, checksum INTEGER NOT NULL)"""
-    )
-    for number, path, blob, language, _, payload, _ in db.execute(f"SELECT {_RECORD} FROM record"):
-        with suppress(ValueError):  # a damaged one is found when it is read
-            _insert_unknown(db.conn, number, RelationRecord(path, blob, language, payload))
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +161,8 @@ class RelationStore:
             if newest and self._checked(newest, "resolution")[5] == bits.data:
                 number = int(newest[0])
             else:
-                number = _next_id(db, "resolution")
-                _insert(db, "resolution", [(number, *key, int(finished), bits.data)])
+                number = next_id(db, "resolution")
+                insert(db, "resolution", [(number, *key, int(finished), bits.data)])
         self._resolved(bits)
         return ResolutionId(number)
 
@@ -229,7 +186,7 @@ class RelationStore:
             before = self._staged(db.execute(_STAGE, key).fetchone())
             bits = before.records.changed(remove=old, add=rows)
             db.execute("DELETE FROM stage WHERE family = ? AND tree = ?", (family, tree))
-            _insert(db, "stage", [(*key, int(before.is_fresh and is_fresh), bits.data)])
+            insert(db, "stage", [(*key, int(before.is_fresh and is_fresh), bits.data)])
         self._resolved(bits)
         return rows
 
@@ -280,7 +237,7 @@ class RelationStore:
             found = {record: self._read.get(record) for record in batch}
             missing = [record for record, packed in found.items() if packed is None]
             marks = ",".join("?" * len(missing))
-            sql = f"SELECT {_RECORD} FROM record WHERE id IN ({marks})"
+            sql = f"SELECT {RECORD} FROM record WHERE id IN ({marks})"
             for row in self._db.rows(sql, tuple(missing)) if missing else ():
                 found[row[0]] = self._record(row)
             for record in batch:
@@ -310,7 +267,7 @@ class RelationStore:
         """The records of `bits` in which some site refers to `target`."""
         return self._found(
             f"{_MENTIONS} AND target_unit = ? AND target_name = ?",
-            _mention_key(target),
+            mention_key(target),
             bits,
             lambda record: record.mentions(target),
         )
@@ -318,13 +275,13 @@ class RelationStore:
     def mentioning_symbol(self, path: RepoPath, qualified: str, ordinal: int, bits: Bitmap) -> list[RecordId]:
         """As `mentioning`, of any name in this unit of the repository."""
         place = ("", path, qualified, ordinal)
-        key = _mention_key(Target(*place, "", 0))[:2]
+        key = mention_key(Target(*place, "", 0))[:2]
         return self._found(f"{_MENTIONS} AND target_unit = ?", key, bits, lambda r: place in r.places)
 
     def mentioning_file(self, path: RepoPath, bits: Bitmap, package: str = "") -> list[RecordId]:
         """As `mentioning`, of anything in this file."""
         file = (package, path)
-        key = _mention_key(Target(*file, "", 0, "", 0))[:1]
+        key = mention_key(Target(*file, "", 0, "", 0))[:1]
         return self._found(_MENTIONS, key, bits, lambda r: any(place[:2] == file for place in r.places))
 
     def unknown(self, bits: Bitmap) -> list[UnknownSites]:
@@ -341,7 +298,7 @@ class RelationStore:
         sought, found = set(names), set[RecordId]()
         for batch in batches(sorted(sought), READ_ROWS):
             sql = f"{_NAMINGS} ({','.join('?' * len(batch))})"
-            keys = tuple(map(_name_key, batch))
+            keys = tuple(map(name_key, batch))
             found.update(self._found(sql, keys, bits, lambda record: not sought.isdisjoint(record.names)))
         return sorted(found)
 
@@ -393,15 +350,15 @@ class RelationStore:
             self._unresolved = {record for record in self._unresolved if record not in bits}
 
     def _insert_record(self, db: sqlite3.Connection, record: RelationRecord, digest: bytes) -> RecordId:
-        number = _next_id(db, "record")
+        number = next_id(db, "record")
         content = (record.path, record.blob, record.language, digest, record.payload)
-        _insert(db, "record", [(number, *content)])
+        insert(db, "record", [(number, *content)])
         db.execute("INSERT OR IGNORE INTO file (path) VALUES (?)", (record.path,))
         (file,) = db.execute(_FILE, (record.path,)).fetchone()
-        mentions, names = _inverted(record)
-        _insert_new(db, "mention", [(*key, file) for key in mentions])
-        _insert_new(db, "naming", [(key, file) for key in names])
-        _insert_unknown(db, number, record)
+        mentions, names = inverted(record)
+        insert_new(db, "mention", [(*key, file) for key in mentions])
+        insert_new(db, "naming", [(key, file) for key in names])
+        insert_unknown(db, number, record)
         return RecordId(number)
 
     def _found(
@@ -416,7 +373,7 @@ class RelationStore:
         found = self.packed(sorted(candidates))
         return [number for number, record in found if self._unpacked(partial(is_meant, record))]
 
-    def _record(self, row: _Row) -> RelationRecord:
+    def _record(self, row: Row) -> RelationRecord:
         number, path, blob, language, _, payload = self._checked(row, "record")
         record = RelationRecord(RepoPath(path), BlobId(blob), language, payload)
         self._read.put(number, record, len(payload) * UNPACKED)
@@ -428,23 +385,23 @@ class RelationStore:
         except ValueError as error:
             raise CorruptRelations(f"{self._db.path}: {error}") from error
 
-    def _staged(self, row: _Row | None) -> Stage:
+    def _staged(self, row: Row | None) -> Stage:
         if row is None:
             return Stage()
         *_, fresh, bits = self._checked(row, "stage")
         return Stage(Bitmap(bits), bool(fresh))
 
-    def _checked(self, row: _Row, table: str) -> Sequence[Any]:
+    def _checked(self, row: Row, table: str) -> Sequence[Any]:
         """The row without its checksum, its last column."""
         *values, checksum = row
-        self._require(_checksum(tuple(values)) == checksum, f"a row of {table}")
+        self._require(checksum_of(tuple(values)) == checksum, f"a row of {table}")
         return values
 
     def _require(self, is_sound: bool, what: str) -> None:
         if not is_sound:
             raise CorruptRelations(f"{self._db.path}: {what} is damaged")
 
-    def _all_checked(self, rows: Iterable[_Row], table: str) -> list[Sequence[Any]]:
+    def _all_checked(self, rows: Iterable[Row], table: str) -> list[Sequence[Any]]:
         return [self._checked(row, table) for row in rows]
 
     def _drop_unneeded(self, keep: set[ResolutionId], trees: set[TreeId]) -> dict[str, int]:
@@ -500,10 +457,10 @@ class RelationStore:
             self._read.drop(record)
         return {"records": len(dead), "mentions": len(gone)}
 
-    def _all_inverted(self, records: Iterable[int]) -> tuple[set[_Mention], set[int]]:
-        mentions, names = set[_Mention](), set[int]()
+    def _all_inverted(self, records: Iterable[int]) -> tuple[set[Mention], set[int]]:
+        mentions, names = set[Mention](), set[int]()
         for _, record in self.packed(records):
-            more = self._unpacked(partial(_inverted, record))
+            more = self._unpacked(partial(inverted, record))
             mentions |= more[0]
             names |= more[1]
         return mentions, names
@@ -514,7 +471,6 @@ class RelationStore:
         return self._db.transaction()
 
 
-_RECORD = "id, path, blob, language, digest, payload, checksum"
 _FIND_RECORD = "SELECT id FROM record WHERE path = ? AND digest = ?"
 _VERSIONS = "SELECT id FROM record WHERE path = ?"
 _FILE = "SELECT id FROM file WHERE path = ?"
@@ -536,56 +492,3 @@ _STAGE = f"SELECT {_STAGE_COLUMNS} FROM stage WHERE {_KEY}"
 _NEWEST = "SELECT max(id), family, tree, profile, finished FROM resolution GROUP BY 2, 3, 4, 5"
 _STAGE_KEYS = "SELECT family, tree, profile FROM stage"
 _NOTHING = {"records": 0, "mentions": 0}
-
-
-def _next_id(db: sqlite3.Connection, table: str) -> int:
-    """The number that AUTOINCREMENT would give: the checksum of a row covers it."""
-    row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
-    return int(row[0]) + 1 if row else 1
-
-
-def _mention_key(target: Target) -> _Mention:
-    """By which `mention` finds it: equal ones have equal keys, and so may others."""
-    return (
-        zlib.crc32(target.path, _name_key(target.package)),
-        _name_key(f"{target.ordinal} {target.qualified}"),
-        _name_key(f"{target.nth} {target.name}"),
-    )
-
-
-def _name_key(name: str) -> int:
-    return zlib.crc32(name.encode(errors="surrogatepass"))
-
-
-def _inverted(record: RelationRecord) -> tuple[set[_Mention], set[int]]:
-    """What `mention` and `naming` say of a record."""
-    return set(map(_mention_key, record.targets)), set(map(_name_key, record.names))
-
-
-def _insert_unknown(db: sqlite3.Connection, number: int, record: RelationRecord) -> None:
-    if record.unknown:
-        _insert(db, "unknown", [(number, record.unknown - record.unbuilt, record.unbuilt)])
-
-
-def _checksum(values: tuple[object, ...]) -> int:
-    """Of a row's other columns, which are what SQLite gives back. Long ones come last, as bytes."""
-    last = values[-1]
-    if isinstance(last, bytes):
-        return zlib.crc32(last, zlib.crc32(repr(values[:-1]).encode()))
-    return zlib.crc32(repr(values).encode())
-
-
-def _insert(db: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Rows of all columns but the checksum, which is the last."""
-    _insert_by("INSERT", db, table, rows)
-
-
-def _insert_new(db: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """As `_insert`, but for those that are there."""
-    _insert_by("INSERT OR IGNORE", db, table, rows)
-
-
-def _insert_by(verb: str, db: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    if rows:
-        marks = ", ".join("?" * (len(rows[0]) + 1))
-        db.executemany(f"{verb} INTO {table} VALUES ({marks})", [(*row, _checksum(row)) for row in rows])
