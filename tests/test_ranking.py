@@ -171,6 +171,34 @@ def test_units_of_one_file_with_one_name_are_one_hit(tmp_path: Path) -> None:
         assert sorted(tree.units("convert")) == [("src/a.py", "convert"), ("src/b.py", "convert")]
 
 
+def test_an_issue_asks_for_units_that_define_something(tmp_path: Path) -> None:
+    text = """gooseberry = gooseberry_jam = gooseberry_pie = 1
+
+def pick(gooseberry):
+    return 1
+"""
+    files = {"src/a.py": text, "inc/b.h": "int gooseberry_pick(int gooseberry);\n", **FILLER}
+    issue = "gooseberry is wrong\n\nThe gooseberry is not ripe.\n"
+    with ranked_tree(tmp_path, files) as tree:
+        assert tree.units(issue, None)[0] == ("src/a.py", "pick")
+        assert set(tree.units(issue, None)[1:3]) == {("src/a.py", ""), ("inc/b.h", "gooseberry_pick")}
+        assert tree.units("gooseberry", None)[0] != ("src/a.py", "pick")
+
+
+def test_tests_among_ordinary_code_come_last_in_an_issue_that_asks_for_none(tmp_path: Path) -> None:
+    text = """fn pick(gooseberry: u8) {}
+
+#[cfg(test)]
+mod tests {
+    fn gooseberry_is_ripe_gooseberry() { gooseberry(gooseberry) }
+}
+"""
+    issue = "gooseberry is wrong\n\nThe gooseberry is not ripe.\n"
+    with ranked_tree(tmp_path, {"src/a.rs": text, **FILLER}) as tree:
+        assert [name for _, name in tree.units(issue)] == ["pick", "tests::gooseberry_is_ripe_gooseberry"]
+        assert tree.units("Test of " + issue)[0][1] != "pick"
+
+
 def test_equal_scores_go_by_address(tmp_path: Path) -> None:
     files = {f"src/{name}/x.py": "def convert(v): ...\n" for name in "cab"}
     with ranked_tree(tmp_path, {**files, **FILLER}) as tree:

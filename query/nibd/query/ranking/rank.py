@@ -3,6 +3,7 @@
 Steps: understand the query; make terms of it that the tree has; find candidates; count the terms in their
 texts; gather evidence for each file; sum it up. At L0 that is the answer. Units are ranked within the best
 files by their own text and their file's score; units of one file with one name are folded into the best.
+An issue asks for what is to be changed: units that define nothing and tests come after the others.
 
 Scores are comparable within one answer only, and may be below 0. Ties go by address. A tree and a query
 decide every bit of an answer, whatever tree was there before. Nothing is kept or logged here.
@@ -11,6 +12,7 @@ decide every bit of an answer, whatever tree was there before. Nothing is kept o
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -23,6 +25,7 @@ from nibd.query.ranking.candidates import Named, Tree, candidates, is_ordinary, 
 from nibd.query.ranking.counts import Counted, Ints, count
 from nibd.query.ranking.evidence import Evidence, Found, own_evidence
 from nibd.query.ranking.groups import ALL, WORDS, Floats, QueryTerms, query_terms
+from nibd.query.ranking.later_units import is_later
 from nibd.query.ranking.path_classes import asked_for, path_classes
 from nibd.query.ranking.spreading import spread
 from nibd.query.ranking.understanding import Shape, Understood, understand
@@ -133,11 +136,12 @@ class _Files:
         without: frozenset[str],
     ) -> None:
         self._tree, self._terms, self._counted = tree, terms, counted
-        self._defined = mentioned.units if understood.shape is Shape.SYMBOL else {}
+        self._shape, self._asked = understood.shape, asked_for(understood.title)
+        self._defined = mentioned.units if self._shape is Shape.SYMBOL else {}
         files = counted.files
         classes = [path_classes(file.path, file.language) for file in files]
         ordinary = [is_ordinary(file.path, file.language) for file in files]
-        self._penalties = sums.penalties(classes, asked_for(understood.title) | without)
+        self._penalties = sums.penalties(classes, self._asked | without)
 
         def counting(found: Found) -> Found:
             return sums.relative({k: v * (k.value not in without) for k, v in found.items()}, ordinary)
@@ -152,11 +156,26 @@ class _Files:
         """The best units as (file, ordinal, score), folded by name."""
         best = (at for at in _by_path(self._counted, self.scores) if wanted.is_any or self._has(at, wanted))
         numbers, scores = self._unit_scores(np.sort(np.array(list(islice(best, most_files)), np.int64)))
+        found = self._first(numbers, scores, lambda unit: wanted(unit) and not self._is_later(unit), k)
+        if len(found) < k:
+            later = self._first(
+                numbers, scores - weights.LATER, lambda unit: wanted(unit) and self._is_later(unit), k
+            )
+            found |= {name: place for name, place in later.items() if name not in found}
+        return list(found.values())[:k]
+
+    def _is_later(self, unit: Unit) -> bool:
+        return self._shape is Shape.ISSUE and is_later(unit, self._asked)
+
+    def _first(
+        self, numbers: Ints, scores: Floats, wanted: Callable[[Unit], bool], k: int
+    ) -> dict[Hashable, tuple[int, int, float]]:
+        """The best units that are wanted, at least `k` where there are as many."""
         some = MORE_UNITS * k
         while True:
             kept = self._kept(numbers, scores, wanted, some)
             if len(kept) >= k or some >= len(numbers):
-                return kept[:k]
+                return kept
             some *= MORE_UNITS
 
     def _has(self, at: int, wanted: _Wanted) -> bool:
@@ -195,8 +214,8 @@ class _Files:
         return self._defined.get(key, 0.0)
 
     def _kept(
-        self, numbers: Ints, scores: Floats, wanted: _Wanted, some: int
-    ) -> list[tuple[int, int, float]]:
+        self, numbers: Ints, scores: Floats, wanted: Callable[[Unit], bool], some: int
+    ) -> dict[Hashable, tuple[int, int, float]]:
         """The first `some` units, and those that equal the last; in order, those wanted, folded."""
         order = np.argsort(-scores, kind="stable")
         last = scores[order[min(some, len(order)) - 1]] if len(order) else 0.0
@@ -209,11 +228,11 @@ class _Files:
             if wanted(unit):
                 address = (self._counted.files[at].path, unit.start_line, unit.end_line, unit.kind, ordinal)
                 found.append((-float(scores[place]), address, at, unit.qualified))
-        best: dict[tuple[int, str, int], tuple[int, int, float]] = {}
+        best: dict[Hashable, tuple[int, int, float]] = {}
         for score, address, at, qualified in sorted(found):
             ordinal = address[-1]
             best.setdefault((at, qualified, 0 if qualified else ordinal), (at, ordinal, -score))
-        return list(best.values())
+        return best
 
     def _of_file(self, at: int) -> tuple[Unit, ...]:
         if at not in self._units:

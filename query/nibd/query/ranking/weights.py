@@ -97,6 +97,8 @@ UNIT_B, UNIT_K1 = 0.2, 0.9
 UNIT_WORDS = 0.5
 UNIT_FILE = 0.225
 FILES_OF_UNITS = 40
+LATER = 10.0
+"""Off the score of units that come after all others (`later_units`); more than scores lie apart."""
 
 # Candidates, for issues and for short queries.
 
