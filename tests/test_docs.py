@@ -109,7 +109,6 @@ SHARED: dict[str, Any] = {
     "sessions.at(given": Sessions.at,
     "sessions.take(given": Sessions.take,
     "_reach(given": searching._reach,
-    "Filters.take_of_units(given": AskedFilters.take_of_units,
     "Filters.take(given": AskedFilters.take,
 }
 """What takes parameters for several methods; one that is taken by another stands before it."""

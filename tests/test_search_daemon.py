@@ -100,6 +100,21 @@ def test_units_are_narrowed_by_kind(ask: Any) -> None:
     assert [hit["name"] for hit in ask("symbols", name="weigh", kinds=["method"])["hits"]] == ["Basket.weigh"]
 
 
+def test_lines_are_narrowed_by_the_kind_of_the_units_they_lie_in(ask: Any) -> None:
+    def lines(**params: Any) -> list[tuple[str, int]]:
+        found = ask("grep", pattern="parcels", paths=["/shop/basket.py"], **params)
+        return [(hit["path"], hit["line"]) for hit in found["hits"]]
+
+    basket = "shop/basket.py"
+    assert lines() == [(basket, line) for line in (5, 9, 10, 15)]
+    assert lines(kinds=["method"]) == lines(kinds=["class"]) == [(basket, 5)]
+    assert lines(kinds=["class", "function"]) == lines()
+    assert lines(kinds=["function"], k=1, offset=1) == [(basket, 10)]
+    assert lines(kinds=["trait"]) == []
+    counted = ask("grep", pattern="parcels", mode="count", kinds=["function"])
+    assert [(hit["path"], hit["count"]) for hit in counted["hits"]] == [(basket, 3)]
+
+
 def test_what_changed_since_a_commit_is_told_by_git(ask: Any, shop: Repo) -> None:
     first = shop.git("rev-parse", "HEAD~1")
     assert paths(ask("search", query="total price", changed_since=first)) == {"shop/till.py"}

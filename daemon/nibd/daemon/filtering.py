@@ -70,20 +70,15 @@ class AskedFilters:
             raise RpcError(ErrorCode.INVALID_PARAMS, f"paths: {error}") from error
         language = given.choice("language", LANGUAGES, None)
         tests = given.choice("tests", ["only", "without"], None)
+        kinds = frozenset(given.texts("kinds", MAX_KINDS))
         changed_since = given.commit_id("changed_since")
         filters = Filters(
             globs=globs if globs.wanted or globs.unwanted else None,
             language=language,
             tests=None if tests is None else tests == "only",
+            kinds=kinds,
         )
         return AskedFilters(filters, changed_since)
-
-    @staticmethod
-    def take_of_units(given: Parameters) -> AskedFilters:
-        """With the kinds of units, of which lines have none. Raises `RpcError`."""
-        asked = AskedFilters.take(given)
-        kinds = frozenset(given.texts("kinds", MAX_KINDS))
-        return AskedFilters(asked.filters.of_kinds(kinds), asked.changed_since)
 
     def at(self, reading: Reading, checkout: Checkout, changes: Changes) -> Filters:
         """As they are of one snapshot. Raises `RpcError`."""

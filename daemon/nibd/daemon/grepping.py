@@ -23,7 +23,7 @@ from nibd.daemon.registry import Checkout
 from nibd.daemon.wire import path_fields
 from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
 from nibd.query.filters import Filters
-from nibd.query.grep import Asked, Found, Mode, OutOfTimeError, Page, Text, search
+from nibd.query.grep import Asked, Found, Mode, OutOfTimeError, Page, Ranges, Text, joined, search
 from nibd.query.matching import Shown, normalized
 from nibd.query.pattern import PatternError, compile_pattern
 from nibd.repair.languages import language_of
@@ -130,7 +130,9 @@ class Grep:
             self.damaged(candidates)
         files = self._files(reading, candidates.rows)
         filters = self.request.filters.at(reading, self.checkout, self.changes)
-        page = search(self.request.asked, files, partial(self._passes, filters), self._text, pause)
+        accept, lines = partial(self._passes, filters), partial(_lines, reading, filters.kinds)
+        asked, of_kinds = self.request.asked, lines if filters.kinds else None
+        page = search(asked, files, accept, self._text, pause, of_kinds)
         edited = _Edited(self.blobs, self.checkout)
         return {
             "hits": [_hit(found, edited) for found in page.found],
@@ -166,6 +168,12 @@ class Grep:
             return Skip.MISSING_OBJECT.value
         text = decode(data)
         return text.value if isinstance(text, Skip) else normalized(text.content)
+
+
+def _lines(reading: Reading, kinds: frozenset[str], file: FileVersion) -> Ranges:
+    """The lines of a file's units of these kinds; a file that has no units has none."""
+    units = reading.facts.recent_units(file.blob, file.language) if file.skip is None else ()
+    return joined((unit.start_line, unit.end_line) for unit in units if unit.kind in kinds)
 
 
 class _Edited:

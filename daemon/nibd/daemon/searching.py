@@ -116,7 +116,7 @@ class Searching:
         k, offset = _reach(given, 10)
         explain = given.flag("explain", False)
         rerank = given.flag("rerank", True)
-        filters = AskedFilters.take_of_units(given)
+        filters = AskedFilters.take(given)
         at = self._host.sessions.at(given, context, state.checkout.id)
         given.done()
         wishes = Wishes(None if plan == AUTO else Plan(plan), widths, time_ms)
@@ -128,7 +128,7 @@ class Searching:
         state = self._host.state_of(given.path("path"))
         name = given.text("name")
         k, offset = _reach(given, 100)
-        filters = AskedFilters.take_of_units(given)
+        filters = AskedFilters.take(given)
         at = self._host.sessions.at(given, context, state.checkout.id)
         given.done()
         own: JsonObject = {}

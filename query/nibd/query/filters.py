@@ -36,9 +36,6 @@ class Filters:
     changed: frozenset[RepoPath] | None = None
     kinds: frozenset[str] = frozenset()
 
-    def of_kinds(self, kinds: frozenset[str]) -> Filters:
-        return replace(self, kinds=kinds)
-
     def of_changed(self, changed: frozenset[RepoPath]) -> Filters:
         return replace(self, changed=changed)
 

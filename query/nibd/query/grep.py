@@ -8,8 +8,10 @@ reason.
 
 from __future__ import annotations
 
+import sys
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -73,6 +75,19 @@ class Page:
 
 Text = bytes | str
 """What is to be searched of a file, or why nothing is."""
+Ranges = Sequence[tuple[int, int]]
+"""Lines, first and last of each, ascending and apart."""
+
+
+def joined(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    """Any ranges of lines, as `Ranges`."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
+        else:
+            found.append((first, last))
+    return found
 
 
 def search(
@@ -81,8 +96,9 @@ def search(
     accept: Callable[[FileVersion], bool],
     read: Callable[[FileVersion], Text],
     pause: Callable[[], None],
+    lines: Callable[[FileVersion], Ranges] | None = None,
 ) -> Page:
-    """Search those of `files` that are accepted, in the order given.
+    """Search those of `files` that are accepted, in the order given; of each all lines, or these `lines`.
 
     `pause` is called often, and raises `OutOfTimeError` to end it.
     """
@@ -97,7 +113,9 @@ def search(
             if isinstance(text, str):
                 page.unread[text] += 1
                 continue
-            counted, found = _in_file(asked, file, text, left_out, asked.k - len(page.found) + 1, pause)
+            within = None if lines is None else lines(file)
+            wanted = asked.k - len(page.found) + 1
+            counted, found = _in_file(asked, file, text, within, left_out, wanted, pause)
         except OutOfTimeError:
             if at > 0:
                 page.stopped_at = file.path
@@ -115,13 +133,21 @@ def search(
 
 
 def _in_file(
-    asked: Asked, file: FileVersion, text: bytes, left_out: int, most: int, pause: Callable[[], None]
+    asked: Asked,
+    file: FileVersion,
+    text: bytes,
+    within: Ranges | None,
+    left_out: int,
+    most: int,
+    pause: Callable[[], None],
 ) -> tuple[int, list[Found]]:
     """What is to be listed of one file after the first `left_out`, no more than `most`; and how much there
     is, as far as it was counted."""
     found: list[Found] = []
     count = 0
     for match in matches(asked.pattern, text, pause):
+        if within is not None and not _is_in(match.line, within):
+            continue
         count += 1
         if asked.mode is Mode.FILES:
             break
@@ -133,6 +159,11 @@ def _in_file(
         return count, found
     listed = Found(file, count=count if asked.mode is Mode.COUNT else None)
     return 1, [listed] if left_out == 0 else []
+
+
+def _is_in(line: int, ranges: Ranges) -> bool:
+    at = bisect_right(ranges, (line, sys.maxsize)) - 1
+    return at >= 0 and line <= ranges[at][1]
 
 
 def _line(asked: Asked, file: FileVersion, text: bytes, match: Match) -> Found:

@@ -10,8 +10,8 @@ from nibd.ipc.messages import JsonObject
 PLANS = ("auto", "lexical", "dense", "hybrid", "structural")
 
 
-def add_filters(parser: argparse.ArgumentParser, *, of_units: bool = True) -> None:
-    """Which files, and with `of_units` which of their units."""
+def add_filters(parser: argparse.ArgumentParser) -> None:
+    """Which files, and which of their units."""
     parser.add_argument(
         "--path",
         dest="paths",
@@ -21,15 +21,14 @@ def add_filters(parser: argparse.ArgumentParser, *, of_units: bool = True) -> No
         help="only files that this matches, as in .gitignore; with ! before, not those (may be repeated)",
     )
     parser.add_argument("--language", metavar="L", help="only files in this language, such as python")
-    if of_units:
-        parser.add_argument(
-            "--kind",
-            dest="kinds",
-            metavar="K",
-            action="append",
-            default=[],
-            help="only units of this kind, such as function (may be repeated)",
-        )
+    parser.add_argument(
+        "--kind",
+        dest="kinds",
+        metavar="K",
+        action="append",
+        default=[],
+        help="only units of this kind, such as function, or lines in these (may be repeated)",
+    )
     tests = parser.add_mutually_exclusive_group()
     tests.add_argument(
         "--tests", dest="tests", action="store_const", const="only", help="only files of tests"
@@ -51,7 +50,7 @@ def filters(arguments: argparse.Namespace, path: str) -> JsonObject:
         params["paths"] = arguments.paths
     if arguments.language is not None:
         params["language"] = arguments.language
-    if getattr(arguments, "kinds", None):
+    if arguments.kinds:
         params["kinds"] = arguments.kinds
     if arguments.tests is not None:
         params["tests"] = arguments.tests

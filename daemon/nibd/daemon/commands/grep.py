@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-i", dest="ignore_case", action="store_true", help="take no notice of case")
     parser.add_argument("-w", dest="word", action="store_true", help="only whole words")
     parser.add_argument("-F", dest="literal", action="store_true", help="PATTERN is text, no expression")
-    _asked.add_filters(parser, of_units=False)
+    _asked.add_filters(parser)
     parser.add_argument(
         "-C",
         dest="context",
