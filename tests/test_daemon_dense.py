@@ -65,6 +65,13 @@ def test_meaning_is_found_and_a_commit_embeds_only_what_it_changed(daemon: Daemo
     assert names(hybrid) == ["bake_bread"]
     assert {view["used"] for view in hybrid["views"].values()} == {True}
     assert vectors(daemon) == 2
+    for question, plan in (("cooking a loaf", "hybrid"), ("bake_bread", "lexical")):
+        chosen = daemon.call("search", plan="auto", path=str(repo.path), query=question, explain=True)
+        assert chosen["plan"] == plan, chosen["explain"]["plan"]
+    hurried = daemon.call("search", plan="auto", path=str(repo.path), query="cooking a loaf", time_ms=1)
+    assert hurried["plan"] == "lexical"
+    narrow = daemon.call("search", plan="dense", paths=["b.py"], **query)
+    assert narrow["hits"] == []
 
     repo.write("b.py", SOURCE.replace("bake_bread", "bake_cake"))
     repo.commit("two")
