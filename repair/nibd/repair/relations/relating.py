@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nibd.repair.git import GitSource, MissingObject, TreeEntry
 from nibd.repair.private_tree import LOCK_FILES, Dependencies, ModuleCaches, find_dependencies, stamp
-from nibd.repair.progress import Progress, Reporter
+from nibd.repair.progress import Reporter
 from nibd.repair.relations.configuration import EVERYTHING, UNTOUCHED, Touched, is_configuration, touched
 from nibd.repair.relations.families import FAMILIES, families_of
 from nibd.repair.relations.includes import Includes
@@ -21,13 +21,14 @@ from nibd.repair.relations.recent import recently_committed
 from nibd.repair.relations.repair import Base, RelationRepair, Resolved, Side
 from nibd.repair.relations.resolve import ExternalsByServer, Resolver
 from nibd.repair.relations.source_file import SourceFile, SourceFiles
+from nibd.repair.relations.view_records import Lacking, record_of, record_of_part, what_lacks
 from nibd.repair.relations.workspace import ServerMissing, Workspace
 from nibd.repair.servers.errors import ServerFailed
 from nibd.repair.servers.registry import driver_of_family
 from nibd.repair.servers.server import LanguageServer, Request
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.relations import RelationStore
-from nibd.stores.snapshot import Coverage, Snapshot, ViewRecord, resolution_artifact
+from nibd.stores.snapshot import Snapshot, ViewRecord, resolution_artifact
 from nibd.stores.structure import ListingId, StructureStore
 from nibd.stores.types import Assurance, FileVersion, ProfileId, RepoPath, Skip, State, TreeId, View
 from nibd.stores.verifications import VerificationStore
@@ -36,26 +37,11 @@ RELATIONS_VERSION = "relations-5"
 """Raise it with any change of what a site is, how a target is named, or which text servers read: relations
 are kept under it."""
 CERTAIN = frozenset({Assurance.VERIFIED, Assurance.EXACT})
-SAID_REMARKS = 5
 PROBED_FILES = 8
 PROBES_A_FILE = 4
 _Versions = tuple[RepoPath, TreeEntry | None, TreeEntry | None]
 """A file before and after."""
 _NO_TEXT = frozenset({Skip.SYMLINK, Skip.SUBMODULE, Skip.MISSING_OBJECT})
-
-
-@dataclass(frozen=True, slots=True)
-class Lacking:
-    """Sites of which nothing is known: those that got no answer, and those in files that are not built."""
-
-    unanswered: int
-    unbuilt: int
-    unbuilt_files: int
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """As a record has them."""
-        return {"unknown": self.unanswered + self.unbuilt, "unbuilt": self.unbuilt}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +53,7 @@ class Building:
 
     def taker(self, profile: ProfileId) -> Callable[[Part], None] | None:
         publish = self.publish
-        return None if publish is None else lambda part: publish(_partial(profile, part))
+        return None if publish is None else lambda part: publish(record_of_part(profile, part))
 
 
 @dataclass(slots=True)
@@ -197,12 +183,7 @@ class Relating:
         return replace(record, artifact=resolution_artifact(made, records), counts=counts)
 
     def unknown(self, records: Bitmap) -> Lacking:
-        found = self.store.unknown(records)
-        return Lacking(
-            sum(each.unanswered for each in found),
-            sum(each.unbuilt for each in found),
-            sum(each.unbuilt > 0 for each in found),
-        )
+        return Lacking.of(self.store.unknown(records))
 
     @contextmanager
     def fresh(self, family: str, side: Side, report: Reporter) -> Iterator[Resolver]:
@@ -267,7 +248,7 @@ class Relating:
             self._begin(family, base.side, side)
         assurance = Assurance.EXACT if base is None and resolved.is_fresh else Assurance.REPAIRED
         lacking = self.unknown(resolved.records)
-        record = _record(profile, resolved, lacking, assurance, base is None)
+        record = record_of(profile, resolved, lacking, assurance, base is None)
         dropped = sum(len(each.dropped) for each in used)
         reason = self.reason(family, lacking, why=resolved.unanswered)
         return replace(record, reason=reason, work={**record.work, "dropped": dropped})
@@ -304,25 +285,9 @@ class Relating:
     def reason(
         self, family: str, lacking: Lacking, unanswered: int = 0, why: str | None = None
     ) -> str | None:
-        """What the answers lack, in words: `unanswered` sites are known, but not confirmed at this tree.
-
-        `why` some got no answer, as far as that was told.
-        """
-        said, unknown = [], lacking.unanswered
-        if unknown:
-            because = f" ({why})" if why else ""
-            said.append(f"the language server gave no answer for {unknown} sites{because}")
-        if unanswered > unknown:
-            said.append(f"{unanswered - unknown} more could not be verified, as it gave no answer then")
-        leaves_out = driver_of_family(family).leaves_out
-        if lacking.unbuilt and leaves_out:
-            where = f"{lacking.unbuilt} sites in {lacking.unbuilt_files} files"
-            said.append(f"nothing is known of {where} that the build leaves out ({leaves_out.why})")
+        """See `what_lacks`."""
         remarks = self.workspace.remarks(family)
-        said += remarks[:SAID_REMARKS]
-        if len(remarks) > SAID_REMARKS:
-            said.append(f"and {len(remarks) - SAID_REMARKS} more of this kind")
-        return "; ".join(said) or None
+        return what_lacks(driver_of_family(family), lacking, remarks, unanswered=unanswered, why=why)
 
     def _taken_includes(self, kept: Sequence[Snapshot]) -> Includes:
         """What is known of who includes whom. It is known no more until somebody puts it back."""
@@ -414,8 +379,6 @@ class Relating:
         """Of the family's server, at `side`'s tree and settled."""
         self.workspace.move(side.tree, report)
         server = self.workspace.server(family, side.tree, lambda: self._questions(family, side.listing))
-        if self.workspace.is_cold(family):
-            self._unpack(family, server, side, report)
         return self._resolver_of(server, side)
 
     def _resolver_of(self, server: LanguageServer, side: Side) -> Resolver:
@@ -425,23 +388,6 @@ class Relating:
             self.externals.of(server),
             self.workspace.is_uncommitted,
         )
-
-    def _unpack(self, family: str, server: LanguageServer, side: Side, report: Reporter) -> None:
-        """Ask the server about each name once, one at a time: that leads to every file of its library that
-        anything here refers to. The answers don't matter."""
-        names: set[str] = set()
-        paths = [file.path for file in self._files(family, side.listing)]
-        for done, path in enumerate(paths, 1):
-            source = self._file(side.listing, path)
-            if source is not None:
-                first = {site.name: site for site in reversed(source.sites) if site.name not in names}
-                names.update(first)
-                server.definitions(
-                    ((path, *source.positions.to_lsp(s.start_byte, server.encoding)) for s in first.values()),
-                    window=1,
-                )
-            report(Progress(f"{family} library", done, len(paths)))
-        self.workspace.unpacked(family, side.tree)
 
     def _read(self, tree: TreeId, path: RepoPath) -> bytes | None:
         entry = self.source.entry(tree, path)
@@ -468,51 +414,3 @@ class Relating:
                 assert file is not None, "it has sites"
                 probes.append((path, *file.positions.to_lsp(site.start_byte, "utf-8")))
         return paths, probes
-
-
-def _record(
-    profile: ProfileId, resolved: Resolved, lacking: Lacking, assurance: Assurance, is_built: bool
-) -> ViewRecord:
-    """`is_built`: every site was asked at this tree."""
-    totals = resolved.totals
-    verified = totals.files if is_built and not lacking.unanswered else 0
-    return ViewRecord(
-        State.READY,
-        Assurance.PARTIAL if lacking.unanswered else assurance,
-        profile=profile,
-        artifact=resolution_artifact(resolved.resolution, resolved.records),
-        coverage=Coverage(totals.files, totals.files),
-        counts={
-            "files": totals.files,
-            "sites": totals.sites,
-            **lacking.counts,
-            "verified": verified,
-        },
-        work={
-            "seconds": resolved.seconds,
-            "cut": resolved.cut,
-            "asked": sum(resolved.asked.values()),
-            **{f"asked_{rule}": count for rule, count in resolved.asked.items()},
-            **{f"changed_{rule}": count for rule, count in resolved.changed.items()},
-        },
-    )
-
-
-def _partial(profile: ProfileId, part: Part) -> ViewRecord:
-    """What is said of a build while it goes on."""
-    unasked = part.sites - part.done.sites
-    return ViewRecord(
-        State.BUILDING,
-        Assurance.PARTIAL,
-        profile=profile,
-        artifact=resolution_artifact(part.resolution, part.records),
-        coverage=Coverage(part.done.files, part.files),
-        reason=f"{unasked} of {part.sites} sites are still to be asked about",
-        counts={
-            "files": part.done.files,
-            "sites": part.sites,
-            "unknown": unasked + part.done.unknown,
-            "unasked": unasked,
-            "verified": 0,
-        },
-    )

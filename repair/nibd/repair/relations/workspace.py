@@ -28,10 +28,6 @@ from nibd.repair.servers.server import LanguageServer, Request
 from nibd.stores.types import RepoPath, TreeId
 
 COMPILE_COMMANDS = RepoPath(b"compile_commands.json")
-UNPACKING = frozenset({"python"})
-"""Families whose server writes its library to disk as it is asked for. While two requests wait for one file
-of it, one of them may get an answer that lacks a target (ty: 1 of 24,395)."""
-UNPACKED = "nibd-unpacked"
 SECOND = "-second"
 """Behind a family, the cache of a server beside its own."""
 SETTLE_S = 300.0
@@ -155,13 +151,13 @@ class Workspace:
         elif not running.settled:
             settled = running.server.settle(SETTLE_S, interrupt=self._interrupt)
         else:
-            self._open(family, tree)
+            self.holding.open(family, tree, running.server)
             return running.server
         if isinstance(settled, Unknown):
             self.end(family)
             raise ServerFailed(f"{running.server.driver.server}: {settled.reason}")
         running.settled = True
-        self._open(family, tree)
+        self.holding.open(family, tree, running.server)
         return running.server
 
     @contextmanager
@@ -172,8 +168,7 @@ class Workspace:
         Raises ServerMissing, ServerFailed, Interrupted.
         """
         driver, (paths, probes) = driver_of_family(family), questions()
-        is_shared = driver.prepare is None
-        cache = self._cache / (family if is_shared else f"{family}{SECOND}")
+        cache = self._cache / (family if driver.keeps_cache else f"{family}{SECOND}")
         server = self._started(family, paths, cache).server
         try:
             settled = server.settle(SETTLE_S, probes, self._interrupt)
@@ -192,11 +187,6 @@ class Workspace:
         """What the family's server holds; 0 when none runs."""
         running = self._running.get(family)
         return running.server.memory_bytes() if running else 0
-
-    def _open(self, family: str, tree: TreeId) -> None:
-        """Let others ask the server, which has settled; not before it has unpacked its library."""
-        if not self.is_cold(family):
-            self.holding.open(family, tree, self._running[family].server)
 
     def dependencies(self, family: str) -> Part:
         """What is installed for the family, as far as it is known."""
@@ -238,14 +228,6 @@ class Workspace:
         if running is not None and not running.asked_everything:
             running.server.note_fresh_memory()
             running.asked_everything = True
-
-    def is_cold(self, family: str) -> bool:
-        """Whether the running server has not unpacked its own library yet (`unpacked` says that it has)."""
-        return family in UNPACKING and not (self._cache / family / UNPACKED).exists()
-
-    def unpacked(self, family: str, tree: TreeId) -> None:
-        (self._cache / family / UNPACKED).touch()
-        self._open(family, tree)
 
     def end(self, family: str) -> None:
         self.holding.close(family)

@@ -171,6 +171,7 @@ DRIVER = Driver(
     find=find,
     launch=launch,
     prepare=prepare,
+    keeps_cache=False,
     guards=(
         Guard("a compiler that the compilation database names", "no --query-driver: none is ever run"),
         Guard(".clangd: compilers, databases, index servers", "--enable-config=0"),

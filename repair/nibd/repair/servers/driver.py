@@ -166,6 +166,8 @@ class Driver:
     guards: tuple[Guard, ...]
     prepare: Callable[[Installed, Options], None] | None = None
     """Called once before each start, not on changes: what has to be cleared, or be there."""
+    keeps_cache: bool = True
+    """Another server can start on the same cache while one runs."""
     configuration: tuple[bytes, ...] = ()
     """Names of files that `launch` reads: when one of them changes, in any folder, it is called again."""
     opens_files: bool = False

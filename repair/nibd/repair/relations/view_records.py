@@ -1,0 +1,113 @@
+"""What is published of a family's relations: the record of a view, and what its answers lack, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nibd.repair.relations.parts import Part
+from nibd.repair.relations.repair import Resolved
+from nibd.repair.servers.driver import Driver
+from nibd.stores.relations import UnknownSites
+from nibd.stores.snapshot import Coverage, ViewRecord, resolution_artifact
+from nibd.stores.types import Assurance, ProfileId, State
+
+SAID_REMARKS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """Sites of which nothing is known: those that got no answer, and those in files that are not built."""
+
+    unanswered: int
+    unbuilt: int
+    unbuilt_files: int
+
+    @classmethod
+    def of(cls, found: Sequence[UnknownSites]) -> Lacking:
+        return cls(
+            sum(each.unanswered for each in found),
+            sum(each.unbuilt for each in found),
+            sum(each.unbuilt > 0 for each in found),
+        )
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """As a record has them."""
+        return {"unknown": self.unanswered + self.unbuilt, "unbuilt": self.unbuilt}
+
+
+def what_lacks(
+    driver: Driver,
+    lacking: Lacking,
+    remarks: Sequence[str],
+    *,
+    unanswered: int = 0,
+    why: str | None = None,
+) -> str | None:
+    """What the answers lack, in words: `unanswered` sites are known, but not confirmed at this tree.
+
+    `remarks` are what the server says of itself; `why` some sites got no answer, as far as that was told.
+    """
+    said, unknown = [], lacking.unanswered
+    if unknown:
+        because = f" ({why})" if why else ""
+        said.append(f"the language server gave no answer for {unknown} sites{because}")
+    if unanswered > unknown:
+        said.append(f"{unanswered - unknown} more could not be verified, as it gave no answer then")
+    leaves_out = driver.leaves_out
+    if lacking.unbuilt and leaves_out:
+        where = f"{lacking.unbuilt} sites in {lacking.unbuilt_files} files"
+        said.append(f"nothing is known of {where} that the build leaves out ({leaves_out.why})")
+    said += remarks[:SAID_REMARKS]
+    if len(remarks) > SAID_REMARKS:
+        said.append(f"and {len(remarks) - SAID_REMARKS} more of this kind")
+    return "; ".join(said) or None
+
+
+def record_of(
+    profile: ProfileId, resolved: Resolved, lacking: Lacking, assurance: Assurance, is_built: bool
+) -> ViewRecord:
+    """`is_built`: every site was asked at this tree."""
+    totals = resolved.totals
+    verified = totals.files if is_built and not lacking.unanswered else 0
+    return ViewRecord(
+        State.READY,
+        Assurance.PARTIAL if lacking.unanswered else assurance,
+        profile=profile,
+        artifact=resolution_artifact(resolved.resolution, resolved.records),
+        coverage=Coverage(totals.files, totals.files),
+        counts={
+            "files": totals.files,
+            "sites": totals.sites,
+            **lacking.counts,
+            "verified": verified,
+        },
+        work={
+            "seconds": resolved.seconds,
+            "cut": resolved.cut,
+            "asked": sum(resolved.asked.values()),
+            **{f"asked_{rule}": count for rule, count in resolved.asked.items()},
+            **{f"changed_{rule}": count for rule, count in resolved.changed.items()},
+        },
+    )
+
+
+def record_of_part(profile: ProfileId, part: Part) -> ViewRecord:
+    """What is said of a build while it goes on."""
+    unasked = part.sites - part.done.sites
+    return ViewRecord(
+        State.BUILDING,
+        Assurance.PARTIAL,
+        profile=profile,
+        artifact=resolution_artifact(part.resolution, part.records),
+        coverage=Coverage(part.done.files, part.files),
+        reason=f"{unasked} of {part.sites} sites are still to be asked about",
+        counts={
+            "files": part.done.files,
+            "sites": part.sites,
+            "unknown": unasked + part.done.unknown,
+            "unasked": unasked,
+            "verified": 0,
+        },
+    )
