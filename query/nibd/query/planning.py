@@ -28,8 +28,6 @@ AUTO = "auto"
 
 DENSE_MS = 25.0
 """What a hybrid answer takes longer than a lexical one: a query is embedded in 9 to 20 ms."""
-EXPANSION_MS = 40.0
-"""What a structural answer takes longer than a lexical one."""
 
 
 @dataclass(frozen=True, slots=True)
