@@ -295,6 +295,7 @@ class Service:
         accepts: Callable[[Publication], bool] = lambda _: True,
     ) -> JsonObject:
         """Answer from the newest snapshot that serves `needed`; say so too of what was `wanted`."""
+
         def answer() -> tuple[Publication, list[Json]] | None:
             with self._reading(state, needed, at, accepts) as reading:
                 return (reading.publication, find(reading)) if reading else None
@@ -379,9 +380,7 @@ class Service:
             ErrorCode.VIEW_NOT_READY, f"{error}; it is being built again, `nibd wait` tells when it is there"
         )
 
-    def _not_served(
-        self, state: CheckoutState, now: Standing, needed: frozenset[View], at: At
-    ) -> RpcError:
+    def _not_served(self, state: CheckoutState, now: Standing, needed: frozenset[View], at: At) -> RpcError:
         where = state.checkout.work_tree
         names = " and ".join(sorted(view.value for view in needed))
         if isinstance(at, Reading):
@@ -428,9 +427,7 @@ class Service:
             finally:
                 changed.cancel()
 
-    async def _relate(
-        self, state: CheckoutState, least: Assurance | None, context: RequestContext
-    ) -> bool:
+    async def _relate(self, state: CheckoutState, least: Assurance | None, context: RequestContext) -> bool:
         """Whether HEAD, whatever it is by then, has its relations; `False` when they cannot be had soon."""
         navigation = self._coordinator.navigation
         while True:
@@ -440,10 +437,13 @@ class Service:
                     return False
                 shown = state.published
                 if shown is not None and state.is_current:
-                    lost = state.checkout.repository in navigation.lost
-                    if not lost and have_come(shown.snapshot, least):
+                    # What was made anew counts when it is published: until then the old is named.
+                    outdated = state.checkout.repository in navigation.lost or navigation.has_result(
+                        state.checkout.id, shown.snapshot.tree
+                    )
+                    if not outdated and have_come(shown.snapshot, least):
                         return True
-                    if not lost and navigation.is_settled(state.checkout, shown.snapshot):
+                    if not outdated and navigation.is_settled(state.checkout, shown.snapshot):
                         return False
                 progress = navigation.progress().get(state.checkout.repository)
                 if progress:

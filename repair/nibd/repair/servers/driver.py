@@ -195,6 +195,8 @@ class Driver:
     no waiting and no probing, once it has settled after its start."""
     nothing_found: tuple[str, ...] = ()
     """Beginnings of error messages that mean an answer: there is nothing at that place."""
+    doubts_nothing: bool = False
+    """It was seen to know of nothing in a whole file, by accident: what has no answer is asked once more."""
     leaves_out: LeavesOut | None = None
     has_package: Callable[[Installed, Path, Options, str, str], bool] | None = None
     """Whether this version of a package is on this machine, where one that is not is left out of what the

@@ -176,6 +176,7 @@ DRIVER = Driver(
     opens_files=True,
     group_of=group_of,
     nothing_found=("no identifier found", "no object found", "failed to resolve import"),
+    doubts_nothing=True,
     leaves_out=LeavesOut(
         "no package metadata for file",
         may_be_left_out,

@@ -464,16 +464,20 @@ class LanguageServer:
                 break
             for n, answer in zip(again, ask(asked[n] for n in again), strict=True):
                 answers[n] = answer
+        if self.driver.doubts_nothing and method == _DEFINITION:
+            again = [n for n, answer in enumerate(answers) if self._is_nothing(answer)]
+            for n, answer in zip(again, ask(asked[n] for n in again), strict=True):
+                answers[n] = answer
         unbuilt = dict[RepoPath, bool]()
         told = zip(asked, answers, strict=True)
         return [self._uris.locations(self._judged(path, answer, unbuilt)) for (path, *_), answer in told]
 
     def _judged(self, path: RepoPath, answer: Answer, unbuilt: dict[RepoPath, bool]) -> Answer:
         """Some servers say by an error that nothing is at a place, or that they don't build its file."""
+        if self._is_nothing(answer):
+            return None
         if not isinstance(answer, Unknown):
             return answer
-        if answer.message.startswith(self.driver.nothing_found or ("\0",)):
-            return None
         leaves = self.driver.leaves_out
         if leaves is None or not answer.message.startswith(leaves.message):
             return answer
@@ -481,6 +485,11 @@ class LanguageServer:
             text = self._text(path)
             unbuilt[path] = text is not None and leaves.may_be(path, text)
         return replace(answer, unbuilt=unbuilt[path])
+
+    def _is_nothing(self, answer: Answer) -> bool:
+        if isinstance(answer, Unknown):
+            return answer.message.startswith(self.driver.nothing_found or ("\0",))
+        return not answer
 
     def _params(self, request: Request) -> dict[str, Json]:
         path, line, character = request
