@@ -38,7 +38,7 @@ from ranked_tree import tree_of
 from views import Views, vector_of
 
 ANYTHING = Filters()
-ALL_IS_THERE = Capabilities(None, None)
+ALL_IS_THERE = Capabilities(None)
 
 
 @dataclass

@@ -55,8 +55,8 @@ def test_the_form_of_a_query_follows_from_its_text(query: str, form: Form) -> No
     assert form_of(query, understand(query)) is form
 
 
-ALL = Capabilities(None, None)
-NO_DENSE = Capabilities("its model is being loaded", None)
+ALL = Capabilities(None)
+NO_DENSE = Capabilities("its model is being loaded")
 NOTHING = Wishes(None, {})
 
 
@@ -91,7 +91,7 @@ def test_why_a_plan_was_picked_is_said(
 @pytest.mark.parametrize("form", list(Form))
 @pytest.mark.parametrize("plan", list(Plan))
 def test_who_names_a_plan_and_widths_gets_them_whatever_there_is(form: Form, plan: Plan) -> None:
-    chosen = planned(form, Wishes(plan, {"hops": 2, "fused": 9}, 1.0), Capabilities("off", "none"))
+    chosen = planned(form, Wishes(plan, {"hops": 2, "fused": 9}, 1.0), Capabilities("off"))
 
     assert chosen.plan is plan
     assert (chosen.widths.hops, chosen.widths.fused) == (2, 9)

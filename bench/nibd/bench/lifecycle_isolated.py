@@ -78,7 +78,7 @@ def told(request: Request) -> Told:
 
 
 def _found(opened: Opened, query: str, plan: Plan, embedder: Embedder | None) -> Places:
-    chosen = planned(form_of(query, understand(query)), Wishes(plan, {}), Capabilities(None, None))
+    chosen = planned(form_of(query, understand(query)), Wishes(plan, {}), Capabilities(None))
     vector = embedder.embed_queries([query])[0] if embedder else None
     found = search.search(opened, search.Question(query, chosen, None, HITS, vector=vector))
     return _read(opened, found.hits)

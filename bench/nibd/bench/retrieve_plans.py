@@ -65,8 +65,7 @@ class Asker:
     def _planned(self, form: Form) -> Planned:
         plan = None if self.plan == AUTO else Plan(self.plan)
         dense = None if self.embedding else "no model is loaded"
-        relations = None if self.opened.related.families else "no relations are there"
-        return planned(form, Wishes(plan, {}), Capabilities(dense, relations))
+        return planned(form, Wishes(plan, {}), Capabilities(dense))
 
 
 def within(opened: Opened, question: Question) -> Selection | None:

@@ -1,9 +1,9 @@
 """The methods `search` and `symbols`: which plan answers, from which snapshot, and what its answer carries.
 
 The planner is told what can be had at once: whether the dense view is whole, of the newest snapshot, and its
-model loaded; whether there are relations. It waits for nothing. Whoever names a plan gets it, from an older
-snapshot if need be, or an error. Two plans have a part that can be done without, and then the answer says so:
-hybrid is answered by terms where the query can't be embedded now, structural where there are no relations.
+model loaded. It waits for nothing. Whoever names a plan gets it, from an older snapshot if need be, or an
+error. Two plans have a part that can be done without, and then the answer says so: hybrid is answered by
+terms where the query can't be embedded now, structural where there are no relations.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Searching:
     async def _searched(self, state: CheckoutState, at: At, asked: _Request) -> JsonObject:
         started = time.perf_counter()
         form = form_of(asked.query, understand(asked.query))
-        there_is = await self._capabilities(state, at) if asked.wishes.plan is None else Capabilities("", "")
+        there_is = Capabilities(None if asked.wishes.plan else await self._no_dense(state, at))
         chosen = planned(form, asked.wishes, there_is)
         way = await self._way(state, at, asked.query, chosen)
         prepared_ms = (time.perf_counter() - started) * 1000
@@ -193,9 +193,6 @@ class Searching:
 
         read = partial(text_of, self._blobs, state.checkout)
         return SecondLook(reranking.model, reranking.missing(), read, score)
-
-    async def _capabilities(self, state: CheckoutState, at: At) -> Capabilities:
-        return Capabilities(await self._no_dense(state, at), await self._no_relations(state, at))
 
     async def _no_dense(self, state: CheckoutState, at: At) -> str | None:
         """Why the dense view can't be used without waiting and without an older answer."""

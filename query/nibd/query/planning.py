@@ -56,10 +56,9 @@ WITH_MEANING = frozenset({Form.PROSE})
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """Why the dense view, or any relations, can't be used at once; `None` where they can."""
+    """Why the dense view can't be used at once; `None` where it can. No plan that is picked needs more."""
 
     dense: str | None
-    relations: str | None
 
 
 @dataclass(frozen=True, slots=True)
