@@ -25,6 +25,7 @@ from nibd.repair.embedding_profile import DEFAULT_MODEL
 from nibd.stores.snapshot import Publication
 
 LONGEST_S = 600.0
+SAID = 10
 
 
 @dataclass(slots=True)
@@ -98,6 +99,8 @@ def isolated(
         served.load_s.append(now - begun - told.serve_s)
         served.ended_s.append(now - started)
         served.spent_s.append(_spent() - before)
+        if len(served.ended_s) % SAID == 0:
+            print(f"  isolated sessions: {len(served.ended_s)} of {len(asked)}", file=sys.stderr, flush=True)
     return served
 
 
