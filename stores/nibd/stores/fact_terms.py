@@ -178,12 +178,19 @@ class TermCounts:
 
         `wanted` is by hash. Goes through the smaller of the two.
         """
-        pairs = slice(self._starts[group], self._starts[group + 1])
-        if len(wanted) <= 4 * (pairs.stop - pairs.start):
-            counted = ((order, self.count(group, hashed)) for hashed, order in wanted.items())
-            return sorted(found for found in counted if found[1])
-        hashes = self._hashes
-        together = zip(self._positions[pairs], self._counts[pairs], strict=True)
+        hashes, positions, counts = self._hashes, self._positions, self._counts
+        start, end = self._starts[group], self._starts[group + 1]
+        if len(wanted) <= 4 * (end - start):
+            # As `count` does, without a call for each term: a search spends most of its time here.
+            terms, found = len(hashes), []
+            for hashed, order in wanted.items():
+                position = bisect_left(hashes, hashed)
+                if position < terms and hashes[position] == hashed:
+                    at = bisect_left(positions, position, start, end)
+                    if at < end and positions[at] == position:
+                        found.append((order, counts[at]))
+            return sorted(found)
+        together = zip(positions[start:end], counts[start:end], strict=True)
         looked_up = ((wanted.get(hashes[position]), count) for position, count in together)
         return sorted((order, count) for order, count in looked_up if order is not None)
 

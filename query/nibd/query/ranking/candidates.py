@@ -1,8 +1,8 @@
 """Which files are looked at closely: a few hundred, whatever the size of the tree.
 
-The first files and the files of the first units of an exact search for the most important terms, the files
-that the query names by path or stack frame, and those that define what it mentions. None of it depends on
-how the tree came about.
+The first files of an exact search for the most important terms; for a line, or where units of a kind are
+asked for, those of the first units too; the files that the query names by path or stack frame, and those
+that define what it mentions. None of it depends on how the tree came about.
 """
 
 from __future__ import annotations
@@ -95,7 +95,10 @@ def candidates(
     files: dict[RepoPath, File] = {}
     ways = {}
     of_files = within and within.of_any_kind
-    for way, level, inside in (("files", Level.FILE, of_files), ("units", None, within)):
+    searches = [("files", Level.FILE, of_files), ("units", None, within)]
+    if understood.shape is Shape.ISSUE and (within is None or not within.kinds):
+        del searches[1]  # the best units stand in hardly any other files
+    for way, level, inside in searches:
         hits = lexical.search(tree.generation, tree.facts, wanted, level, most, within=inside)
         ways[way] = len(hits)
         files.update((hit.path, File(hit.path, hit.blob, hit.language)) for hit in hits)

@@ -83,6 +83,9 @@ def unit_scores(weighted: Weighted, importance: Floats, count: int, k1: float = 
 def best_of_files(scores: Floats, counted: Counted, nth: int = 1) -> Floats:
     """By file the score of its best unit (of the nth best); 0 where there is none."""
     found = np.zeros(len(counted.files))
+    if nth == 1:
+        np.maximum.at(found, counted.file_of, scores)
+        return found
     some = np.flatnonzero(scores > 0)
     files = counted.file_of[some]
     order = np.lexsort((-scores[some], files))

@@ -102,5 +102,5 @@ LATER = 10.0
 
 # Candidates, for issues and for short queries.
 
-ISSUE_CANDIDATES = 200
-SHORT_CANDIDATES = 16
+ISSUE_CANDIDATES = 240
+SHORT_CANDIDATES = 25
