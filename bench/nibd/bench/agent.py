@@ -150,7 +150,7 @@ def next_step(history: Sequence[Message], silent: bool = False) -> Step:
     return Step("answer", f"{says}Answer: {', '.join(first)}", answer=first)
 
 
-def is_test(path: str) -> bool:
+def _is_test(path: str) -> bool:
     return bool(_TEST.search(path))
 
 
@@ -163,7 +163,7 @@ def _ranked(known: _Known, all_clues: Sequence[Clue]) -> list[tuple[str, float]]
         belief[path] = value * NO_CODE_SHARE if _NO_CODE.search(path) else value
     for path, value in known.noted.items():
         belief[path] = max(value, belief.get(path, 0.0))
-    kept = [(p, value) for p, value in belief.items() if p not in known.not_there and not is_test(p)]
+    kept = [(p, value) for p, value in belief.items() if p not in known.not_there and not _is_test(p)]
     return sorted(kept, key=lambda each: (-each[1], each[0]))
 
 
