@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from nibd.stores.catalog import UNPUBLISHED, Catalog
-from nibd.stores.snapshot import Artifact, Coverage, Snapshot, ViewRecord
+from nibd.stores.snapshot import Artifact, Coverage, Generation, Snapshot, ViewRecord
 from nibd.stores.structure import ListingId
 from nibd.stores.types import Assurance, CheckoutId, CommitId, RepoPath, State, TreeId, View
 
@@ -100,6 +100,32 @@ def test_the_newest_others_are_kept_for_the_way_back(tmp_path: Path) -> None:
     assert catalog.unneeded(keep=1) == [old[2], old[1], old[0]]
     catalog.retire([old[2], old[1]])
     assert [s.generation for s in catalog.snapshots()] == [old[0], old[3], old[4]]
+
+
+def test_of_a_tree_older_generations_go_before_other_trees_do(tmp_path: Path) -> None:
+    catalog = Catalog.open(tmp_path / "catalog.db")
+    shown: dict[int, list[Generation]] = {
+        number: [
+            catalog.publish(MAIN, commit(number), snapshot(number), number).snapshot.generation
+            for _ in range(4)  # views, and relations that are repaired, measured, verified
+        ]
+        for number in range(1, 5)
+    }
+    catalog.retire(catalog.unneeded(keep=2))
+    assert [s.generation for s in catalog.snapshots()] == [shown[number][-1] for number in (2, 3, 4)]
+    assert [len(catalog.at_commit(commit(number))) for number in range(1, 5)] == [0, 1, 1, 1]
+
+
+def test_a_commit_finds_a_newer_generation_of_its_tree_when_its_own_is_dropped(tmp_path: Path) -> None:
+    catalog = Catalog.open(tmp_path / "catalog.db")
+    first = catalog.publish(MAIN, commit(1), snapshot(1), 1.0).snapshot
+    catalog.publish(MAIN, commit(2), first, 2.0)  # a message that was amended
+    newer = catalog.publish(MAIN, commit(2), snapshot(1), 3.0).snapshot
+    catalog.retire(catalog.unneeded(keep=0))
+    assert [found.snapshot for found in catalog.at_commit(commit(1))] == [newer]
+    current = catalog.current(MAIN)
+    assert current is not None
+    assert (current.commit, current.snapshot) == (commit(2), newer)
 
 
 def test_what_serves_in_the_place_of_a_damaged_snapshot_is_needed(tmp_path: Path) -> None:

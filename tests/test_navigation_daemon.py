@@ -201,6 +201,8 @@ def test_what_cannot_be_answered_is_an_error_with_its_reason(world: World) -> No
     code, message = refused("references", name="helper")
     assert code in (ErrorCode.VIEW_ABSENT, ErrorCode.VIEW_NOT_READY)
     assert "relations of python" in message
+    _, message = refused("references", name="helper", at=world.repo.head())
+    assert message.endswith("are not there for this commit; relations are made of what a checkout shows")
     world.relate()
     assert refused("references", name="helper", provider="live")[0] == ErrorCode.VIEW_ABSENT
     assert refused("definition", "notes.md", line=1, col=3)[0] == ErrorCode.VIEW_ABSENT
@@ -220,7 +222,7 @@ def test_relations_that_were_deleted_are_not_there(world: World) -> None:
     assert world.ask("references", name="helper")["total"] == 2
     world.folder.clear_relations()
 
-    said = "relations of python are not there for this commit yet: .*; `nibd wait --view relations` comes"
+    said = "relations of python are not there for this commit: .*; `nibd wait --view relations` comes"
     with pytest.raises(RpcError, match=said):
         world.ask("references", name="helper")
     assert world.ask("definition", name="helper")["total"] == 1

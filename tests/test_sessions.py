@@ -124,6 +124,8 @@ def test_what_a_session_pins_is_kept_until_its_connection_closes(repo: Repo) -> 
             return False
 
         wait_until(lambda: is_gone(second), 60, "the collection of what nobody pins")
+        why = refusal(daemon.call, "symbols", path=str(repo.path), name="x", at=second).message
+        assert "or no longer kept (keep_snapshots = 0); check it out" in why
         assert names(session.call("symbols", name="alpha")) == ["alpha"]
         assert names(session.call("search", query="alpha")) == ["alpha"]
         assert not is_gone(pinned)

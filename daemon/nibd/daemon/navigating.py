@@ -226,7 +226,8 @@ class Navigating:
         first = stored.passed[0]
         where = str(state.checkout.work_tree)
         if at is not None:
-            why = f"{where}: {shown_at(at)} is not published with what is needed: {first.error}"
+            made = "relations are made of what a checkout shows"
+            why = f"{where}: {shown_at(at)} is not published with what is needed: {first.error}; {made}"
             return RpcError(ErrorCode.UNPUBLISHED_COMMIT, why)
         family, newest = first.error.family, first.publication
         record, progress = relations_now(self._coordinator, state, newest, family)

@@ -386,9 +386,10 @@ class Service:
         if isinstance(at, Reading):
             return not_in_session(at, needed)
         if at is not None:
+            kept = f"keep_snapshots = {self._coordinator.settings.daemon.keep_snapshots}"
             return RpcError(
                 ErrorCode.UNPUBLISHED_COMMIT,
-                f"{where}: {at[:10]} is not published with {names}; "
+                f"{where}: {at[:10]} is not published with {names}, or no longer kept ({kept}); "
                 "check it out, or ask for the latest snapshot",
             )
         if now.newest:

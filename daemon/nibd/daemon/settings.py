@@ -165,7 +165,7 @@ class DaemonSettings:
     debounce_ms: int = field(default=25, metadata=_rule("Hints within this time are one.", (1, 10_000)))
     keep_snapshots: int = field(
         default=8,
-        metadata=_rule("Snapshots kept a repository beside those that checkouts show.", (0, 1000)),
+        metadata=_rule("Commits kept a repository beside those that checkouts show.", (0, 1000)),
     )
     log_level: str = field(
         default="info",

@@ -164,9 +164,7 @@ class Navigation:
         family = self._family_of(question.path)
         view = self._view_of(family, question.path)
         file = self._opened(question.path)
-        byte = file.text.offset(question.line, question.col or 1)
-        if byte is None:
-            raise RpcError(ErrorCode.NOT_FOUND, reasons.no_place(file, question.line, question.col or 1))
+        byte = self._offset(file)
         if question.col:
             return self._about_place(family, view, file, byte)
         return self._on_line(family, view, file, byte)
@@ -185,23 +183,34 @@ class Navigation:
         nowhere = reasons.leads_nowhere(asked, limits) if asked.name else reasons.no_identifier(file, byte)
         return Navigated(family=family, asked=asked, reason=nowhere)
 
+    def _offset(self, file: TreeFile) -> int:
+        """Where the place is, or its line begins. Raises RpcError when the file has none such."""
+        line, col = self.question.line, self.question.col
+        byte = file.text.offset(line, col or 1)
+        if byte is None:
+            raise RpcError(ErrorCode.NOT_FOUND, reasons.no_place(file, line, col))
+        return byte
+
     def _on_line(self, family: str, view: FamilyView, file: TreeFile, start: int) -> Navigated:
         line = self.question.line
         end = start + len(file.text.line_text(line))
         meant = navigation.declared_on_line(view, file, line)
         if not meant and self.question.operation == "callees":
-            text = file.text.content[start:end]
-            unit = file.text.unit_at(start + len(text) - len(text.lstrip()))
-            answer, reason = self._callees(view, [(file, unit)])
+            answer, reason = self._callees(view, [(file, unit_around(file, start, end))])
             return Navigated(answer, family, reason=reason)
         meant = meant or navigation.symbols_within(view, file, start, end)
         if len(meant) == 1:
             byte = file.text.offset(meant[0].line, meant[0].col)
             assert byte is not None, "it was found there"
             return self._about_place(family, view, file, byte)
+        return self._left_open(family, file, meant)
+
+    def _left_open(self, family: str, file: TreeFile, meant: Sequence[Place]) -> Navigated:
+        """Of a line that means nothing, or several symbols."""
+        line = self.question.line
         if not meant:
             return Navigated(family=family, reason=reasons.empty_line(file, line))
-        why = f"{shown(file.path)}:{line} has {len(meant)} symbols; name one by its column"
+        why = reasons.several_on_line(file, line, len(meant))
         return Navigated(family=family, candidates=tuple(meant[:MAX_CANDIDATES]), reason=why)
 
     def _units_of(self, asked: Asked) -> list[tuple[TreeFile, int]]:
@@ -275,9 +284,7 @@ class Navigation:
             return answer, None
         return answer, reasons.nothing_about(question.operation, family, view, targets)
 
-    def _callees(
-        self, view: FamilyView, units: Sequence[tuple[TreeFile, int]]
-    ) -> tuple[Answer, str | None]:
+    def _callees(self, view: FamilyView, units: Sequence[tuple[TreeFile, int]]) -> tuple[Answer, str | None]:
         """The page of the answer, and why there is none."""
         answers = [navigation.callees(view, file, index) for file, index in units]
         found: dict[tuple[object, ...], Found] = {each.key: each for a in answers for each in a.found}
@@ -308,7 +315,7 @@ class Navigation:
         """The relations of a family, which must have those of the file at `path`."""
         view = self._view(family)
         if view is None:
-            raise UnservedError(family, f"the relations of {family} are not there for this commit yet")
+            raise UnservedError(family, f"the relations of {family} are not there for this commit")
         if view.record(path) is None:
             coverage = self.reading.snapshot.relations[family].coverage
             what = f"{coverage.done} of {coverage.of} files, and not {shown(path)}"
@@ -327,6 +334,12 @@ class Navigation:
         if file is None:
             raise RpcError(ErrorCode.NOT_FOUND, f"the text of {shown(path)} can't be had any more")
         return file
+
+
+def unit_around(file: TreeFile, start: int, end: int) -> int:
+    """The innermost unit that holds the text of a line, as an index."""
+    text = file.text.content[start:end]
+    return file.text.unit_at(start + len(text) - len(text.lstrip()))
 
 
 def may_serve(publication: Publication) -> bool:

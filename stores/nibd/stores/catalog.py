@@ -8,7 +8,7 @@ what the dead process had begun is named by nothing: the next sweep removes it.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -130,16 +130,27 @@ class Catalog:
 
         Needed are, for each checkout, its current one and for each view, and each family of relations
         that the current one speaks of, the newest that serves it (an older snapshot keeps answering
-        until the view is repaired), and the `keep` newest others, for the way back to a branch.
+        until the view is repaired), and of the `keep` newest other trees the newest one, for the way back
+        to a branch: what a commit showed before it was verified, or while texts were embedded, goes first.
         """
         with self._db.transaction() as db:
             snapshots = {s.generation: s for s in self.snapshots() if s.generation not in damaged}
             needed = _needed_by_checkouts(db, snapshots)
-        return sorted(set(snapshots) - needed, reverse=True)[keep:]
+        newest = set(_newest_by_tree(snapshots.values()).values())
+        kept = sorted(newest - needed, reverse=True)[:keep]
+        return sorted(set(snapshots) - needed - set(kept), reverse=True)
 
     def retire(self, retired: Collection[Generation]) -> None:
-        """Drop snapshots, whichever checkout shows them."""
+        """Drop snapshots, whichever checkout shows them.
+
+        A commit that showed one finds a newer one of its tree instead, where that stays.
+        """
         with self._db.transaction() as db:
+            snapshots = self.snapshots()
+            newest = _newest_by_tree(s for s in snapshots if s.generation not in retired)
+            dropped = ((newest.get(s.tree, UNPUBLISHED), s.generation) for s in snapshots)
+            moved = [(later, each) for later, each in dropped if each in retired and later > each]
+            db.executemany("UPDATE publication SET generation = ? WHERE generation = ?", moved)
             for table in ("publication", "snapshot"):
                 db.executemany(f"DELETE FROM {table} WHERE generation = ?", [(g,) for g in retired])
             # Of a checkout that goes back and forth only the newest showing of each is of use.
@@ -171,6 +182,11 @@ _decoded = lru_cache(KEPT_SNAPSHOTS)(decode)
 def _publication(row: sqlite3.Row) -> Publication:
     snapshot = _decoded(TreeId(row["tree"]), Generation(row["generation"]), row["manifest"])
     return Publication(CheckoutId(row["checkout"]), CommitId(row["commit"]), snapshot, row["published_at"])
+
+
+def _newest_by_tree(snapshots: Iterable[Snapshot]) -> dict[TreeId, Generation]:
+    """`snapshots` come oldest first."""
+    return {snapshot.tree: snapshot.generation for snapshot in snapshots}
 
 
 def _needed_by_checkouts(db: sqlite3.Connection, snapshots: dict[Generation, Snapshot]) -> set[Generation]:
