@@ -12,12 +12,14 @@ from functools import lru_cache
 from math import fsum
 from typing import Any, NamedTuple
 
+import numpy as np
 import re2
 
 from nibd.query.ranking.groups import QueryTerms
 from nibd.query.ranking.words import STOP_WORDS
 from nibd.stores.terms import spelled_terms, tokenize
 
+NEWLINE = 10
 LINES = 6
 CHARACTERS = 600
 LINE_CHARACTERS = 200
@@ -196,5 +198,8 @@ def _characters(line: bytes, end: int) -> int:
 
 
 def _lines(content: bytes, start_line: int, end_line: int) -> list[bytes]:
-    rest = content.split(b"\n", start_line - 1)[-1]
-    return rest.split(b"\n", end_line - start_line + 1)[: end_line - start_line + 1]
+    """Splitting all that stands before would make an object of each line."""
+    ends = np.flatnonzero(np.frombuffer(content, np.uint8) == NEWLINE)
+    start = int(ends[start_line - 2]) + 1 if start_line > 1 else 0
+    end = int(ends[end_line - 1]) if end_line <= len(ends) else len(content)
+    return content[start:end].split(b"\n")
