@@ -113,6 +113,24 @@ def test_live_and_static_answers_are_alike_at_each_place(
     assert differing == {}
 
 
+@pytest.mark.parametrize("operation", ["definition", "references", "callees"])
+def test_a_line_means_the_same_to_live_and_static_answers(
+    shared: LiveHome, repo: Repo, operation: str
+) -> None:
+    def meant(line: int, provider: str) -> Any:
+        answer = shared.ask(repo, operation, "shapes.py", line=line, provider=provider)
+        at = answer["asked"] and (answer["asked"]["line"], answer["asked"]["col"])
+        return hits(answer), at, answer["candidates"], answer["candidates"] and answer["reason"]
+
+    lines_of = range(1, SHAPES.count("\n") + 1)
+    static = {line: meant(line, "static") for line in lines_of}
+    assert {line: meant(line, "live") for line in lines_of} == static
+    assert any(found[0] for found in static.values())
+    assert any(found[2] for found in static.values()) == (operation != "callees")
+    past = refused(lambda: shared.ask(repo, operation, "shapes.py", line=99, provider="live"))
+    assert past.message == "line 99 is not there: shapes.py has 16 lines in the snapshot"
+
+
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("name", ["helper", "Shape", "Shape.area", "use"])
 def test_live_and_static_answers_are_alike_for_a_name(

@@ -25,6 +25,7 @@ from nibd.daemon.static_navigation import (
     Navigation,
     are_one,
     meant_by,
+    unit_around,
 )
 from nibd.ipc.messages import ErrorCode, RpcError
 from nibd.query import navigation, symbols
@@ -32,7 +33,7 @@ from nibd.query.defined_elsewhere import itself_at
 from nibd.query.navigation import Answer, Asked, Found
 from nibd.query.navigation_files import TreeFile
 from nibd.query.navigation_view import FileRecords, NoRelations
-from nibd.repair.relations.live import LiveSite, Scope, Spot, Subject
+from nibd.repair.relations.live import Defined, LiveSite, Scope, Spot, Subject
 from nibd.stores.relation_types import FAMILY_OF, Relation, RelationKind, Site, Target
 from nibd.stores.structure import StoredUnit
 from nibd.stores.types import RepoPath
@@ -59,33 +60,33 @@ class LiveNavigation(Navigation):
             return (yield from self._steps_named())
         family = self._family_of(question.path)
         file = self._opened(question.path)
-        byte = self._byte(family, file)
-        if isinstance(byte, Navigated):
-            return byte
-        if question.operation == "callees":
-            return (yield from self._callees_at(family, file, byte))
-        return (yield from self._about_spots(family, file, [(file.path, byte)]))
+        byte = self._offset(file)
+        if question.col:
+            return (yield from self._steps_at(family, file, byte))
+        return (yield from self._steps_on_line(family, file, byte))
 
     # By place
 
-    def _byte(self, family: str, file: TreeFile) -> int | Navigated:
-        """The offset that is meant; candidates where a line alone leaves it open."""
-        question = self.question
-        byte = file.text.offset(question.line, question.col or 1)
-        if byte is None:
-            where = f"{_shown(file.path)} has {file.text.lines} lines in the snapshot"
-            raise RpcError(
-                ErrorCode.NOT_FOUND, f"line {question.line}, column {question.col or 1} is not there: {where}"
-            )
-        if question.col:
-            return byte
-        meant = navigation.declared_on_line(self._records(family), file, question.line)
+    def _steps_at(self, family: str, file: TreeFile, byte: int) -> Steps:
+        if self.question.operation == "callees":
+            return (yield from self._callees_at(family, file, byte))
+        return (yield from self._about_spots(family, file, [(file.path, byte)]))
+
+    def _steps_on_line(self, family: str, file: TreeFile, start: int) -> Steps:
+        """Of what a line alone means, as static answers have it."""
+        line = self.question.line
+        end = start + len(file.text.line_text(line))
+        meant = navigation.declared_on_line(self._records(family), file, line)
+        if not meant and self.question.operation == "callees":
+            return (yield from self._callees_of(family, [(file, unit_around(file, start, end))]))
+        if not meant:
+            sites = live_wire.defined((yield self._ask(live_wire.SITES, family, [(file.path, start)], end)))
+            meant = _symbols(file, sites)
         if len(meant) == 1:
-            found = file.text.offset(meant[0].line, meant[0].col)
-            assert found is not None, "it was found there"
-            return found
-        why = f"{_shown(file.path)}:{question.line}: give the column of the symbol that is meant"
-        return Navigated(family=family, candidates=tuple(meant[:MAX_CANDIDATES]), reason=why)
+            byte = file.text.offset(meant[0].line, meant[0].col)
+            assert byte is not None, "it was found there"
+            return (yield from self._steps_at(family, file, byte))
+        return self._left_open(family, file, meant)
 
     def _callees_at(self, family: str, file: TreeFile, byte: int) -> Steps:
         """Of the units that the place refers to; else of the one around it."""
@@ -233,9 +234,16 @@ def _asked(file: TreeFile, subject: Subject, targets: tuple[Target, ...]) -> Ask
     return Asked(file, subject.start, subject.name, relation, targets)
 
 
+def _symbols(file: TreeFile, sites: Iterable[Defined]) -> list[navigation.Place]:
+    """The sites as places; of those that refer to the same, the first."""
+    found: dict[object, navigation.Place] = {}
+    for each in sites:
+        start, kind = each.subject.start, each.subject.kind
+        assert kind is not None, "it is a site"
+        place = navigation.site_place(file, start, kind, each.subject.name)
+        found.setdefault(each.targets or start, place)
+    return list(found.values())
+
+
 def _cut(answer: Answer, page: navigation.Page) -> Answer:
     return replace(answer, found=answer.found[page.offset : page.offset + page.k])
-
-
-def _shown(path: RepoPath) -> str:
-    return path.decode("utf-8", "backslashreplace")

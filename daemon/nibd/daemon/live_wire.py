@@ -19,6 +19,7 @@ DEFINITION = "definition"
 REFERENCES = "references"
 IMPLEMENTATIONS = "implementations"
 CALLS = "calls"
+SITES = "sites"
 
 Calls = list[tuple[int, tuple[Target, ...] | None]]
 References = tuple[list[Subject], list[LiveSite]]
@@ -28,7 +29,7 @@ Reply = list[Defined] | References | Implementations | Calls
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """`spots` are what is asked about; of `calls` the one range (`end` is not included)."""
+    """`spots` are what is asked about; of `calls` and `sites` the one range (`end` is not included)."""
 
     operation: str
     scope: Scope

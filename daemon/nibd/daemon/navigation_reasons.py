@@ -30,12 +30,13 @@ def shown(path: RepoPath) -> str:
 
 
 def no_place(file: TreeFile, line: int, col: int) -> str:
-    """Of a line and column that the file does not have."""
-    has = f"{shown(file.path)} has {_counted(file.text.lines, 'lines')} in the snapshot"
+    """Of a line and column that the file does not have; `col` is 0 where only the line was named."""
+    place = f"line {line}, column {col}" if col else f"line {line}"
     if not 0 < line <= file.text.lines:
-        return f"line {line}, column {col} is not there: {has}"
+        has = f"{shown(file.path)} has {_counted(file.text.lines, 'lines')} in the snapshot"
+        return f"{place} is not there: {has}"
     text = file.text.line_text(line).decode("utf-8", "replace").rstrip("\r\n")
-    return f"line {line}, column {col} is not there: the line has {_counted(len(text), 'characters')}"
+    return f"{place} is not there: the line has {_counted(len(text), 'characters')}"
 
 
 def no_name(units: Sequence[StoredUnit], name: str) -> str:
@@ -52,6 +53,10 @@ def no_identifier(file: TreeFile, byte: int) -> str:
         return f"{_where(file, byte)}: no identifier stands there"
     why = "it is a keyword, or part of a literal, a comment or the like"
     return f"{_where(file, byte)}: {word} refers to nothing there: {why}"
+
+
+def several_on_line(file: TreeFile, line: int, count: int) -> str:
+    return f"{shown(file.path)}:{line} has {count} symbols; name one by its column"
 
 
 def empty_line(file: TreeFile, line: int) -> str:

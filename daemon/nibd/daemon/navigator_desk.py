@@ -200,6 +200,9 @@ def answer(live: Live, ask: Ask) -> Json:
         case live_wire.CALLS:
             path, start = ask.spots[0]
             found = live_wire.calls_as_json(live.calls(ask.scope, path, start, ask.end))
+        case live_wire.SITES:
+            path, start = ask.spots[0]
+            found = live_wire.defined_as_json(live.sites(ask.scope, path, start, ask.end))
         case operation:
             raise RpcError(ErrorCode.INVALID_PARAMS, f"the navigator answers no question {operation}")
     return {"tree": ask.scope.tree, "found": found}

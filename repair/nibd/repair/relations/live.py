@@ -8,6 +8,7 @@ definition       the targets of each spot
 implementations  the targets that implement what stands at the spots, without that itself
 references       the sites that refer to what stands at the spots, declarations among them, by path and offset
 calls            of a range of a file: each call in it with its targets
+sites            of a range of a file: each site in it with its targets
 
 An answer is what a server said while it held the tree (`Holding`). What it left open is `Unanswered`, but
 for single calls of a range, which have `None` for their targets. Nothing here moves a tree, starts a server
@@ -197,6 +198,16 @@ class Live:
                     (site.start_byte, resolver.targets(answer))
                     for site, answer in zip(sites, answers, strict=True)
                 ]
+
+    def sites(self, scope: Scope, path: RepoPath, start: int, end: int) -> list[Defined]:
+        """The sites in a range of a file, each with what it refers to."""
+        try:
+            sites = self._file(scope, path).sites
+        except ServerFailed as failed:
+            raise Unanswered(failed.reason) from failed
+        return self.definition(
+            scope, [(path, site.start_byte) for site in sites if start <= site.start_byte < end]
+        )
 
     # How
 
