@@ -265,6 +265,19 @@ class TestRun:
         (told,) = data["details"]["own commits"]
         assert (told["repository"], told["figures"]["file R@1"]) == ("mine", 1.0)
 
+    def test_a_commit_that_is_not_there_is_a_row_and_the_others_go_on(
+        self, repo: Repo, tmp_path: Path
+    ) -> None:
+        file = rows(tmp_path, repo.commit("one"))
+        lost = json.loads(file.read_text().splitlines()[0]) | {"commit": "1" * 40}
+        file.write_text(f"{file.read_text()}{json.dumps(lost)}\n")
+        saved = tmp_path / "figures.json"
+        where = ["--repositories", str(tmp_path / "mirrors"), "--cache", str(tmp_path / "cache")]
+        assert main(["--rows", str(file), *where, "--workers", "1", "--json", str(saved)]) == 1
+        data = json.loads(saved.read_text())
+        assert data["failed"] == ["o/r 1111111111"]
+        assert [each["id"] for each in data["details"]["rows"]] == ["1", "2"]
+
     def test_rows_without_their_folder_are_refused(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

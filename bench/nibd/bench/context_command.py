@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections import defaultdict
+from contextlib import closing
 from pathlib import Path
 
 from nibd.bench import asking, retrieve_views
@@ -46,15 +47,17 @@ def main(arguments: list[str] | None = None) -> int:
         how = retrieve_views.How(options.workers, embedding)
         for asked in asking.asked(options):
             started = time.perf_counter()
-            with retrieve_views.opened(asked.mirror, asked.commit, asked.folder, how) as opened:
-                tools = Tools(opened)
+            where = f"{asked.repository} {asked.commit[:10]}"
+            with (
+                report.guarded(where),
+                retrieve_views.opened(asked.mirror, asked.commit, asked.folder, how) as opened,
+                closing(Tools(opened)) as tools,
+            ):
                 asker = Asker(opened, options.plan, embedding)
                 made = [_answered(question, asker, tools, counter, options) for question in asked.questions]
-                tools.close()
-            runs[asked.title] += made
-            recalls = ", ".join(f"{p} {sum(r.recall(p) for r in made) / len(made):.2f}" for p in Policy)
-            seconds = time.perf_counter() - started
-            print(f"  {asked.repository} {asked.commit[:10]}: {seconds:.0f} s, {recalls}", flush=True)
+                runs[asked.title] += made
+                recalls = ", ".join(f"{p} {sum(r.recall(p) for r in made) / len(made):.2f}" for p in Policy)
+                print(f"  {where}: {time.perf_counter() - started:.0f} s, {recalls}", flush=True)
     for title, of in runs.items():
         report_runs(title, of, report)
     print(f"\n{report.text()}", flush=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import traceback
 from pathlib import Path
 
 from nibd.bench import lifecycle_parts
@@ -19,11 +18,8 @@ def main(arguments: list[str] | None = None) -> int:
     report = Report("nibd: what views cost over their life")
     for name, repository in options.repository:
         print(f"{name} ...", file=sys.stderr, flush=True)
-        try:
+        with report.guarded(name):
             lifecycle_parts.measure(name, repository, sorted(options.sessions), not options.no_dense, report)
-        except Exception as error:  # noqa: BLE001 - it may fail by anything; it is reported as failed
-            traceback.print_exc()
-            report.add_failure(name, error)
     print(f"\n{report.text()}", flush=True)
     if options.json:
         report.save(options.json)

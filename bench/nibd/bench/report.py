@@ -6,7 +6,9 @@ import json
 import os
 import platform
 import statistics
-from collections.abc import Sequence
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -75,6 +77,15 @@ class Report:
     def add_failure(self, part: str, error: BaseException) -> None:
         self.failed.append(part)
         self.add(part, f"FAILED: {type(error).__name__}: {error}", met=False)
+
+    @contextmanager
+    def guarded(self, what: str) -> Iterator[None]:
+        """Make a failure a row, so that what comes after it goes on."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - a part may fail by anything; it is reported as failed
+            traceback.print_exc()
+            self.add_failure(what, error)
 
     def text(self) -> str:
         rows = [HEAD, *self._rows()]

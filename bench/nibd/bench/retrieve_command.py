@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,16 +45,15 @@ def main(arguments: list[str] | None = None) -> int:
         how = retrieve_views.How(options.workers, embedding, options.servers if options.relations else None)
         for asked in asking.asked(options):
             started = time.perf_counter()
-            with retrieve_views.opened(asked.mirror, asked.commit, asked.folder, how) as opened:
+            where = f"{asked.repository} {asked.commit[:10]}"
+            with (
+                report.guarded(where),
+                retrieve_views.opened(asked.mirror, asked.commit, asked.folder, how) as opened,
+            ):
                 opened_s = time.perf_counter() - started
                 made = _answers(opened, asked, options, embedding, results[asked.title])
-            recalls = ", ".join(
-                f"{plan} {sum(a.figures['file R@10'] for a in of) / len(of):.3f}" for plan, of in made.items()
-            )
-            print(
-                f"  {asked.repository} {asked.commit[:10]}: views {opened_s:.0f} s, R@10 {recalls}",
-                flush=True,
-            )
+                recalls = ", ".join(f"{plan} {_recall(of):.3f}" for plan, of in made.items())
+                print(f"  {where}: views {opened_s:.0f} s, file R@10 {recalls}", flush=True)
     for title, found in results.items():
         report_answers(title, found.answers, report)
         if found.ablations:
@@ -86,6 +86,10 @@ def _answers(
         queries = [question.query for question in asked.questions]
         results.indices += searched(asked.repository, opened, embedding, queries)
     return made
+
+
+def _recall(answers: Sequence[Answered]) -> float:
+    return sum(each.figures["file R@10"] for each in answers) / len(answers)
 
 
 def make_parser() -> argparse.ArgumentParser:
