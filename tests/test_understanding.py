@@ -107,3 +107,10 @@ def test_no_text_takes_long_to_understand(line: str) -> None:
 
 def test_what_stands_far_behind_is_not_read() -> None:
     assert "behind" not in tokens("t\n" + "x\n" * MOST_CHARACTERS + "behind", Zone.PROSE)
+
+
+def test_rows_of_tables_are_data_and_a_configuration_is_the_environment() -> None:
+    text = "it fails\n\n| plum | pear |\n\na | b says fig\n\n### Configuration\n\n| quince | 1 |\n"
+    assert tokens(text, Zone.CODE) == ["plum", "pear"]
+    assert tokens(text, Zone.PROSE) == ["a", "b", "says", "fig"]
+    assert tokens(text, Zone.ENVIRONMENT) == ["quince", "1"]

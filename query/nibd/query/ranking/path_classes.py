@@ -40,7 +40,8 @@ _TEST_FOLDER = re.compile(r"(?:^|[-_.]|self|unit)tests?$|^tests?[-_]")
 _BENCH_STEM = re.compile(r"(?:bench|benchmark)(?:[_-].*)?$|.*[_-](?:bench|benchmark)$")
 _GENERATED = re.compile(
     r"(?:\.pb\.(?:gw\.)?go|_pb2(?:_grpc)?\.pyi?|\.pb\.(?:cc|h)|\.gen\.(?:go|ts)|_generated\.\w+"
-    r"|\.generated\.\w+|^zz_generated.*|_gen\.go|_string\.go|bindata\.go)$"
+    r"|\.generated\.\w+|^zz_generated.*|_gen\.go|_string\.go|bindata\.go|[._-](?:min|bundle)\.(?:js|css)"
+    r"|.*amalgamat\w*\.\w+)$"
 )
 _ECMASCRIPT = frozenset({"javascript", "typescript", "tsx"})
 _TEST_PREFIX = frozenset({"python", "c", "cpp"})

@@ -8,7 +8,7 @@ title       the first line that is not a bare heading
 prose       sentences
 head        headings and bold lines that stand alone
 inline      between backticks in prose; `title-code` the same in the title
-code        fenced or indented code, output, data
+code        fenced or indented code, output, data, rows of tables
 trace       lines that are stack frames
 environment what stands under a heading such as "Version" or "Environment", code there included
 
@@ -68,11 +68,12 @@ _FENCE_END = re.compile(r"[ \t>]*(?:```+|~~~+)[ \t]*$")
 _STRONG = re.compile(r"\*\*([^*]{2,60})\*\*:?|__([^_]{2,60})__:?")
 _ENVIRONMENT = re.compile(
     r"\b(versions?|environment|env|platform|system info|operating system|os|installed|additional context"
-    r"|screenshots?|config(?:uration)? (?:file)?|dependencies|checklist|checks|output of)\b",
+    r"|screenshots?|config(?:uration)? (?:file)?|dependencies|checklist|checks|output of)\b|^configuration$",
     re.IGNORECASE,
 )
 _CHECK_LIST = re.compile(r"\s*[-*+]\s*\[[ xX]\]")
 _INDENTED_CODE = re.compile(r"(?: {4}|\t)\S")
+_TABLE_ROW = re.compile(r"[ >]*\|.*\|\s*$")
 _LOOKS_LIKE_CODE = re.compile(r"[=(){};]|^\s*at |File \"")
 _IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 _TAG = re.compile(
@@ -159,10 +160,17 @@ def _zones(text: str) -> Iterator[tuple[Zone, str]]:
             yield Zone.HEAD, heading
         elif _CHECK_LIST.match(line):
             continue
-        elif _INDENTED_CODE.match(line) and _LOOKS_LIKE_CODE.search(line):
+        elif _is_code(section, line):
             yield Zone.CODE, line
         else:
             yield section, line
+
+
+def _is_code(section: Zone, line: str) -> bool:
+    """A row of a table counts as data, unless what is said of the environment is written as one."""
+    if section is Zone.PROSE and _TABLE_ROW.match(line):
+        return True
+    return _INDENTED_CODE.match(line) is not None and _LOOKS_LIKE_CODE.search(line) is not None
 
 
 def _heading(line: str) -> str | None:
