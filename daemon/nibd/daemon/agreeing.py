@@ -25,7 +25,7 @@ from nibd.repair.relations.agreement import (
     sample,
 )
 from nibd.repair.relations.holding import NotHeld
-from nibd.repair.relations.live import Live, LiveSite, NotOffered, Scope, Unanswered
+from nibd.repair.relations.live import Live, LiveSite, NotOffered, Scope, Subject, Unanswered
 from nibd.repair.relations.relating import Relating
 from nibd.repair.relations.source_file import SourceFile
 from nibd.stores.agreement import Agreement
@@ -104,10 +104,16 @@ class Agreeing:
         scope = Scope(self.family, self.snapshot.tree, self.snapshot.listing, PATIENCE_S)
         spots = [(sampled.file.path, sampled.site.start_byte)]
         if sampled.operation == REFERENCES:
-            return self.live.references(scope, spots)[1]
+            subjects, sites = self.live.references(scope, spots)
+            _require_built(subjects)
+            return sites
         if sampled.operation == IMPLEMENTATIONS:
-            return self.live.implementations(scope, spots)[1]
-        return self.live.definition(scope, spots)[0].targets
+            subjects, targets = self.live.implementations(scope, spots)
+            _require_built(subjects)
+            return targets
+        (found,) = self.live.definition(scope, spots)
+        _require_built([found.subject])
+        return found.targets
 
     def _awaited(
         self, asked: Future[Sequence[Target] | Sequence[LiveSite]], view: FamilyView
@@ -139,6 +145,12 @@ class Agreeing:
             return opened[path]
 
         return open_file
+
+
+def _require_built(subjects: Sequence[Subject]) -> None:
+    """Raises Unanswered: that of what is not built nothing is known either way says nothing of equality."""
+    if any(subject.unbuilt for subject in subjects):
+        raise Unanswered("the server does not build the file")
 
 
 def _tree_file(version: FileVersion, source: SourceFile) -> TreeFile:

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nibd.daemon import live_wire
+from nibd.daemon import navigation_reasons as reasons
 from nibd.daemon.live_wire import Ask
-from nibd.daemon.navigation_reasons import no_name
 from nibd.daemon.static_navigation import (
     MAX_CANDIDATES,
     OF_FILES,
@@ -102,7 +102,7 @@ class LiveNavigation(Navigation):
         named = symbols.find(self.reading.structure, self.reading.listing, name)
         units = meant_by(named, name)
         if not units:
-            return Navigated(reason=no_name(named, name))
+            return Navigated(reason=reasons.no_name(named, name))
         if operation == "definition":
             return (yield from self._definitions_of(units))
         if not are_one(units):
@@ -116,10 +116,11 @@ class LiveNavigation(Navigation):
         return (yield from self._about_spots(family, None, spots))
 
     def _definitions_of(self, units: Sequence[StoredUnit]) -> Steps:
-        """Where servers say that each unit is; where there is none for its language, the unit itself."""
+        """Where servers say that each unit is; where none knows its file or language, the unit itself."""
         page = self.question.page
         shown = units[page.offset : page.offset + page.k]
         spots: dict[str, list[Spot]] = {}
+        of_family: dict[str, list[StoredUnit]] = {}
         found: dict[tuple[object, ...], Found] = {}
         for unit in shown:
             family = FAMILY_OF.get(unit.file.language)
@@ -129,11 +130,16 @@ class LiveNavigation(Navigation):
             else:
                 file = self._opened(unit.file.path)
                 spots.setdefault(family, []).append(self._named_at(family, file, unit.ordinal))
+                of_family.setdefault(family, []).append(unit)
         for family, asked in spots.items():
             defined = live_wire.defined((yield self._ask(live_wire.DEFINITION, family, asked)))
             targets = {target for each in defined for target in each.targets}
             places = navigation.definition(self._records(family), sorted(targets)).found
             found |= {each.key: each for each in places}
+            unbuilt = [
+                unit for unit, each in zip(of_family[family], defined, strict=True) if each.subject.unbuilt
+            ]
+            found |= {each.key: each for each in map(self._place, unbuilt)}
         total = len(units) - len(shown) + len(found)
         return self._found(next(iter(spots), ""), None, Answer(tuple(found.values()), total))
 
@@ -170,6 +176,14 @@ class LiveNavigation(Navigation):
     def _found(self, family: str, asked: Asked | None, answer: Answer) -> Navigated:
         name = (asked.name if asked else self.question.name) or "what stands there"
         what = f"{self.question.operation} of {name}"
+        if asked and asked.targets is None and self.question.operation != "callees":
+            at = asked.byte
+            nowhere = (
+                reasons.leads_nowhere(asked, None)
+                if asked.relation
+                else reasons.no_identifier(asked.file, at)
+            )
+            return Navigated(family=family, asked=asked, reason=nowhere)
         nothing = f"the language server knows of no {what}"
         if answer.unknown:
             nothing = f"the language server has not answered about all that could be {what}"
@@ -227,11 +241,12 @@ class LiveNavigation(Navigation):
 
 
 def _asked(file: TreeFile, subject: Subject, targets: tuple[Target, ...]) -> Asked:
-    relation = None
+    relation, known = None, None if subject.unbuilt else targets
     if subject.kind is not None:
         unit = file.text.unit_at(subject.start)
-        relation = Relation(Site(subject.start, subject.end, subject.name, subject.kind, unit), targets)
-    return Asked(file, subject.start, subject.name, relation, targets)
+        site = Site(subject.start, subject.end, subject.name, subject.kind, unit)
+        relation = Relation(site, known, subject.unbuilt)
+    return Asked(file, subject.start, subject.name, relation, known)
 
 
 def _symbols(file: TreeFile, sites: Iterable[Defined]) -> list[navigation.Place]:

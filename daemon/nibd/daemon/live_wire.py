@@ -105,12 +105,13 @@ def calls(data: Any) -> Calls:
 
 
 def _subject_json(subject: Subject) -> Any:
-    return [subject.start, subject.end, subject.name, subject.kind.value if subject.kind else None]
+    kind = subject.kind.value if subject.kind else None
+    return [subject.start, subject.end, subject.name, kind, subject.unbuilt]
 
 
 def _subject(data: Any) -> Subject:
-    start, end, name, kind = data
-    return Subject(start, end, name, RelationKind(kind) if kind else None)
+    start, end, name, kind, unbuilt = data
+    return Subject(start, end, name, RelationKind(kind) if kind else None, unbuilt)
 
 
 def _target_json(target: Target) -> Any:

@@ -11,7 +11,8 @@ calls            of a range of a file: each call in it with its targets
 sites            of a range of a file: each site in it with its targets
 
 An answer is what a server said while it held the tree (`Holding`). What it left open is `Unanswered`, but
-for single calls of a range, which have `None` for their targets. Nothing here moves a tree, starts a server
+for single calls of a range, which have `None` for their targets. That it does not build a file is an answer:
+its subjects are `unbuilt`, and have nothing. Nothing here moves a tree, starts a server
 or writes. For any thread.
 """
 
@@ -20,7 +21,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nibd.repair.git import GitSource
@@ -65,12 +66,16 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What stands at a spot: `start` is where it begins, `kind` what the site there does, if one is there."""
+    """What stands at a spot: `start` is where it begins, `kind` what the site there does, if one is there.
+
+    `unbuilt`: the server says that it does not build the file, so nothing is known of it.
+    """
 
     start: int
     end: int
     name: str
     kind: RelationKind | None
+    unbuilt: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +157,7 @@ class Live:
             urgent=True,
         )
         named = self._named(server, scope, answers)
-        return [Defined(subject, targets) for (_, subject), targets in zip(asked, named, strict=True)]
+        return list(map(Defined, _judged(asked, answers), named))
 
     def implementations(
         self, scope: Scope, spots: Sequence[Spot]
@@ -165,7 +170,7 @@ class Live:
             targets = {each for found in self._named(server, scope, answers) for each in found}
             itself = {each for found in self._definition(server, scope, spots) for each in found.targets}
             itself |= {Target("", file.path, *file.symbols.at(subject.start)) for file, subject in asked}
-        return [subject for _, subject in asked], tuple(sorted(targets - itself))
+        return _judged(asked, answers), tuple(sorted(targets - itself))
 
     def references(self, scope: Scope, spots: Sequence[Spot]) -> tuple[list[Subject], list[LiveSite]]:
         """What lies outside the repository is left out."""
@@ -181,7 +186,7 @@ class Live:
                 if each.path is not None
             }
             found = self._sites(server, scope, places)
-        return [subject for _, subject in asked], found
+        return _judged(asked, answers), found
 
     def calls(self, scope: Scope, path: RepoPath, start: int, end: int) -> list[tuple[int, Targets]]:
         """The calls in a range of a file by their offsets, each with what it refers to."""
@@ -272,9 +277,20 @@ def _request(server: LanguageServer, file: SourceFile, byte: int) -> Request:
 
 
 def _answered(answer: Locations) -> tuple[Location, ...]:
-    if isinstance(answer, Unknown):
-        raise Unanswered(answer.reason)
-    return answer
+    """Nothing of a file that is not built. Raises Unanswered."""
+    if not isinstance(answer, Unknown):
+        return answer
+    if answer.unbuilt:
+        return ()
+    raise Unanswered(answer.reason)
+
+
+def _judged(asked: Sequence[tuple[SourceFile, Subject]], answers: Sequence[Locations]) -> list[Subject]:
+    """The subjects, with which of them are in files that are not built."""
+    return [
+        replace(subject, unbuilt=isinstance(answer, Unknown) and answer.unbuilt)
+        for (_, subject), answer in zip(asked, answers, strict=True)
+    ]
 
 
 def _require(server: LanguageServer, capability: str, what: str) -> None:
