@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nibd.repair.extract import extract
+from nibd.repair.relations.built import switched_modules
 from nibd.repair.relations.change import FileChange, compare
 from nibd.repair.relations.source_file import SourceFile
 from nibd.stores.relation_types import Target
@@ -279,7 +280,7 @@ def test_where_units_that_look_alike_come_or_go_none_of_them_is_kept() -> None:
     found = change(old, new, "hooks.ts", "typescript")
 
     assert asked(found).count("count") == 4
-    assert found.renumbered == {("load", n) for n in range(3)}
+    assert found.others == {("load", n) for n in range(3)}
     assert found.loses(Target("", RepoPath(b"hooks.ts"), "load", 1, "load", 0))
     one_more = change("".join(two), "".join([*two, without]), "hooks.ts", "typescript")
     assert asked(one_more).count("count") == 4
@@ -322,3 +323,49 @@ def test_a_kept_site_has_the_same_name_and_the_same_text_around_it(
         assert found.new.lines_with(key, one.name) == found.old.lines_with(key, two.name)
     if old == new:
         assert len(found.kept) == len(found.new.sites)
+
+
+@pytest.mark.parametrize(
+    ("before", "is_other"),
+    [
+        pytest.param("//go:build foo\n\n", True, id="constraint"),
+        pytest.param("// +build foo\n\n", True, id="old constraint"),
+        pytest.param("// Copyright\n\n", False, id="comment"),
+    ],
+)
+def test_a_file_of_go_that_is_built_on_other_conditions_is_another(before: str, is_other: bool) -> None:
+    text = "package app\n\nfunc helper() int { return 1 }\n"
+    for old, new in ((text, before + text), (before + text, text)):
+        found = change(old, new, "app.go", "go")
+        assert found.loses(Target("", RepoPath(b"app.go"), "helper", 0, "helper", 0)) is is_other
+        assert ("helper" in found.turned) is is_other
+        assert ("helper" in asked(found)) is is_other
+
+
+def test_a_unit_of_rust_that_is_built_on_other_conditions_is_another() -> None:
+    text = "fn kept() {}\n\npub mod inner {\n    pub fn deep() {}\n}\n\nfn apart() {}\n"
+    new = text.replace("pub mod", '#[cfg(feature = "x")]\npub mod').replace("fn apart", "#[inline]\nfn apart")
+    found = change(text, new, "lib.rs", "rust")
+    assert found.others == {("inner", 0), ("inner::deep", 0)}
+    assert {"inner", "deep"} <= found.turned
+    assert not {"kept", "apart"} & found.turned
+    assert change(text, "#![cfg(unix)]\n" + text, "lib.rs", "rust").others >= {("kept", 0), ("apart", 0)}
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "expected"),
+    [
+        ("src/lib.rs", "mod a;\npub mod b;\n", 'mod a;\n#[cfg(feature = "x")]\npub mod b;\n', "src/b"),
+        ("src/lib.rs", "mod a;\n", "#[cfg(unix)] mod a;\n", "src/a"),
+        ("src/lib.rs", "mod a;\n", "#[allow(dead_code)]\n// why\npub(crate) mod a;\n", ""),
+        ("src/lib.rs", "", "mod a;\n", "src/a"),
+        ("src/net/mod.rs", "mod a;\n", "", "src/net/a"),
+        ("src/net.rs", "mod a;\n", '#[path = "b.rs"]\nmod a;\n', "src/net/a"),
+        ("src/lib.rs", "mod a {}\n", "#[cfg(unix)]\nmod a {}\n", ""),
+    ],
+)
+def test_modules_that_other_lines_of_rust_declare_are_found(
+    path: str, before: str, after: str, expected: str
+) -> None:
+    found = switched_modules(source(before, path, "rust"), source(after, path, "rust"))
+    assert found == ({f"{expected}.rs".encode(), f"{expected}/".encode()} if expected else set())

@@ -115,6 +115,44 @@ def test_it_is_known_once_it_is_built_and_unknown_again_afterwards(world: World)
     assert world.differences() == []
 
 
+TAGGED = {
+    "go.mod": FILES["go.mod"],
+    "a.go": "package app\n\nfunc A() string { return helper() }\n",
+    "b.go": "package app\n\nfunc B() string { return helper() }\n",
+    "c.go": 'package app\n\nfunc helper() string { return "" }\n',
+}
+CRATE = {
+    "Cargo.toml": '[package]\nname = "app"\nversion = "0.1.0"\nedition = "2021"\n\n[features]\nx = []\n',
+    "src/lib.rs": "pub mod other;\n\npub fn here() -> u8 {\n    other::speak(1)\n}\n",
+    "src/other.rs": "mod deep;\n\npub fn speak(n: u8) -> u8 {\n    deep::down(n)\n}\n",
+    "src/other/deep.rs": "pub fn down(n: u8) -> u8 {\n    n\n}\n",
+    "src/uses.rs": "pub fn twice() -> u8 {\n    crate::other::speak(2)\n}\n",
+}
+CRATE["src/lib.rs"] = "pub mod uses;\n" + CRATE["src/lib.rs"]
+
+
+@pytest.mark.parametrize(
+    ("family", "files", "path", "begin"),
+    [
+        pytest.param("go", TAGGED, "c.go", ("package", "//go:build foo\n\npackage"), id="go"),
+        pytest.param(
+            "rust", CRATE, "src/lib.rs", ("pub mod other", '#[cfg(feature = "x")]\npub mod other'), id="rust"
+        ),
+    ],
+)
+def test_what_is_built_or_left_out_by_a_commit_needs_no_verification(
+    tmp_path: Path, family: str, files: dict[str, str], path: str, begin: tuple[str, str]
+) -> None:
+    with World(tmp_path, family, files) as world:
+        world.relate()
+        for text in (files[path].replace(*begin), files[path]):
+            world.commit({path: text})
+            world.relate()
+            _, run = world.verify()
+            assert run.differences == []
+            assert world.differences() == []
+
+
 def test_without_a_reason_in_the_file_it_is_an_accident(tmp_path: Path) -> None:
     with Project(tmp_path, "go", FILES) as project:
         place = project.place("tools.go", "polite")

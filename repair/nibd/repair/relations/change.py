@@ -3,13 +3,13 @@
 Units are matched by key and compared by own text. A unit is *deleted*, *added*, *affected* (its own text
 differs), *shifted* (the same text elsewhere) or *unchanged*. Sites of the last two keep their relations, by
 their order in the own text; all others have to be asked. Of units that share qualified name and text, as in
-tests, which is which can't be told where there are more or fewer of that name than before: they are
-*renumbered*, and count as affected.
+tests, which is which can't be told where there are more or fewer of that name than before. Those, and units
+that are built on other conditions than before (`built`), are *others*, and count as affected.
 
 What others may notice of the change:
 
 - a target is *lost* when the line that it stands on, or one that shares its name in that unit, changed, or
-  its unit was renumbered;
+  its unit is another;
 - a name is *turned* when something visible from outside the unit begins or ceases to be called so, or is
   imported from elsewhere and so leads elsewhere who imports it from here;
 - a symbol's *surface* changed (`surface`): then whoever refers to it may refer to other things through it.
@@ -22,6 +22,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from nibd.repair.relations.built import switched
 from nibd.repair.relations.source_file import Key, SourceFile
 from nibd.repair.relations.surface import code_lines, header, surface
 from nibd.stores.relation_types import RelationKind, Site, Target
@@ -66,9 +67,8 @@ class FileChange:
     resurfaced: frozenset[Key] = frozenset()
     """Symbols whose surface changed, and those that are gone."""
     changed_keys: frozenset[Key] = frozenset()
-    """Units whose own text changed, of either version, and renumbered ones; all of a file that came or
-    went."""
-    renumbered: frozenset[Key] = frozenset()
+    """Units whose own text changed, of either version, and others; all of a file that came or went."""
+    others: frozenset[Key] = frozenset()
 
     def loses(self, target: Target) -> bool:
         """Whether what a relation to `target`, in this file, says may no longer hold."""
@@ -77,7 +77,7 @@ class FileChange:
             return True
         if key not in self.changed_keys:
             return False
-        if key in self.renumbered:
+        if key in self.others:
             return True
         if not target.name:  # the unit as a whole
             return key not in self.new.ordinals
@@ -103,8 +103,8 @@ class FileChange:
         return list(code_lines(file.lines_with(key, name), file.language))
 
 
-def compare(old: SourceFile | None, new: SourceFile | None) -> FileChange:
-    """The change from one version of a path to another."""
+def compare(old: SourceFile | None, new: SourceFile | None, *, is_switched: bool = False) -> FileChange:
+    """The change from one version of a path to another. `is_switched`: what says so stands elsewhere."""
     if old is None or new is None:
         only = old or new
         assert only is not None
@@ -112,11 +112,18 @@ def compare(old: SourceFile | None, new: SourceFile | None) -> FileChange:
         keys = frozenset(only.keys)
         all_names = frozenset(names)
         return FileChange(old, new, turned=all_names, rebound=all_names, resurfaced=keys, changed_keys=keys)
-    renumbered = _renumbered(old, new)
-    changed = renumbered | {
+    switches = frozenset((*old.keys, *new.keys)) if is_switched else switched(old, new)
+    others = _renumbered(old, new) | switches
+    changed = others | {
         key for key in {**old.own_texts, **new.own_texts} if old.own_texts.get(key) != new.own_texts.get(key)
     }
-    turned = frozenset(name for _, name, _ in _visible(old) ^ _visible(new))
+    before, after = _visible(old), _visible(new)
+    turned = frozenset(name for _, name, _ in before ^ after)
+    if switches:
+        turned |= {name for key, name, _ in before | after if key in switches}
+        turned |= {
+            file.units[at].name for file in (old, new) for key, at in file.ordinals.items() if key in switches
+        }
     return FileChange(
         old,
         new,
@@ -124,9 +131,9 @@ def compare(old: SourceFile | None, new: SourceFile | None) -> FileChange:
         turned,
         frozenset(new.units[new.ordinals[key]].name for key in new.ordinals.keys() - old.ordinals) - turned,
         *_rebound(old, new),
-        frozenset(key for key in changed if surface(old, key) != surface(new, key)),
+        switches | {key for key in changed if surface(old, key) != surface(new, key)},
         changed,
-        renumbered,
+        others,
     )
 
 

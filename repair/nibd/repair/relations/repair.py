@@ -165,8 +165,8 @@ class RelationRepair:
         base = base or Base(Side(EMPTY_TREE, Bitmap()), Bitmap(), NOTHING)
         come = family_files(self.structure, self.family, target.listing.minus(base.side.listing))
         gone = family_files(self.structure, self.family, base.side.listing.minus(target.listing))
-        old = self._old(base.records, {*come, *gone})
-        changes = changed_files(self.sources, gone, come)
+        changes = changed_files(self.sources, self.structure, target.listing, gone, come)
+        old = self._old(base.records, {*come, *gone, *changes})
         before = {path: file for path, (_, file) in old.items()}
         plan = self.plan(base, changes, before)
         reached: set[RepoPath] = set()

@@ -119,7 +119,7 @@ class Verifying:
             family_files(relating.structure, family, one.minus(other))
             for one, other in ((old, new), (new, old))
         )
-        changes = changed_files(relating.sources, gone, come)
+        changes = changed_files(relating.sources, relating.structure, new, gone, come)
         return Reach(relating.store, relating.sources, records).of(changes)
 
 

@@ -109,15 +109,16 @@ def group_of(path: RepoPath, text: str) -> tuple[bytes, str] | None:
 
 def may_be_left_out(path: RepoPath, text: str) -> bool:
     """Whether something in the file or its name can keep it out of its package."""
+    _, *found = conditions(text)
+    return bool(found or _SYSTEM.search(path) or path.rpartition(b"/")[2].startswith((b"_", b".")))
+
+
+def conditions(text: str) -> tuple[str, ...]:
+    """What a file's text says of when it is built: its package, constraints, and whether it uses cgo."""
     clause = _CLAUSE.search(text)
     head = text[: clause.start()] if clause else text
-    return bool(
-        "//go:build" in head
-        or "// +build" in head
-        or _SYSTEM.search(path)
-        or path.rpartition(b"/")[2].startswith((b"_", b"."))
-        or _CGO.search(text)
-    )
+    constraints = (line.strip() for line in head.splitlines() if "//go:build" in line or "// +build" in line)
+    return (clause[1] if clause else "", *constraints, *(("cgo",) if _CGO.search(text) else ()))
 
 
 def _mod(root: Path, files: Sequence[Path]) -> str:
