@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from language_servers import Project
+from nibd.daemon.doctor import Verdict, check_relations
+from nibd.daemon.settings import parse
 from nibd.repair.languages import CODE_LANGUAGES
 from nibd.repair.servers import (
     DRIVERS,
@@ -69,6 +71,49 @@ def test_an_older_typescript_is_named(tmp_path: Path) -> None:
     assert isinstance(found, Missing)
     assert "older than TypeScript 7" in found.reason
     assert found.install.endswith("typescript@7")
+
+
+def rustup(folder: Path, toolchains: Path) -> Path:
+    """Where its proxies are, which find what is in `toolchains` by RUSTUP_HOME alone."""
+    for name in ("rustc", "cargo", "rust-analyzer"):
+        program(toolchains / "stable" / "bin", name, f"echo {name} 1.0")
+    told = f'[ "$RUSTUP_HOME" = {toolchains} ] || exit 1\n'
+    program(folder, "rustup", told + '[ "$1" = --print ] && echo $RUSTUP_HOME/stable || echo 1.0')
+    for name in ("rustc", "cargo", "rust-analyzer"):
+        (folder / name).symlink_to(folder / "rustup")
+    return folder
+
+
+def test_toolchains_are_found_where_rustup_keeps_them(tmp_path: Path) -> None:
+    find, toolchains = driver_of_family("rust").find, tmp_path / "toolchains"
+    proxies = rustup(tmp_path / "bin", toolchains)
+    found = find(Search(str(proxies), home=tmp_path, rustup_home=toolchains))
+    assert isinstance(found, Installed)
+    own = toolchains / "stable" / "bin"
+    assert found.program == own / "rust-analyzer"  # a proxy has no home once the server runs
+    assert found.tools == {"rustc": own / "rustc", "cargo": own / "cargo"}
+    settings, environment = parse(b"", "config.toml"), {"PATH": str(proxies), "RUSTUP_HOME": str(toolchains)}
+    (told,) = (each for each in check_relations(settings, environment) if each.name == "relations rust")
+    assert told.verdict is Verdict.OK
+
+
+def test_a_toolchain_that_is_missing_comes_with_a_command(tmp_path: Path) -> None:
+    find = driver_of_family("rust").find
+    program(tmp_path / "bin", "rust-analyzer", "echo 1.0")
+    found = find(Search(str(tmp_path / "bin")))
+    assert isinstance(found, Missing)
+    assert found.advice == "install it with: curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh"
+    program(tmp_path / "bin", "rustc", "exit 1")
+    found = find(Search(str(tmp_path / "bin")))
+    assert isinstance(found, Missing)
+    assert f"{tmp_path / 'bin' / 'rustc'} knows no toolchain that works" in found.reason
+
+
+def test_of_go_it_is_said_where_it_is_to_be_had(tmp_path: Path) -> None:
+    program(tmp_path, "gopls", "echo gopls 1")
+    found = driver_of_family("go").find(Search(str(tmp_path)))
+    assert isinstance(found, Missing)
+    assert f"{found.reason}; {found.advice}".endswith("not installed; see https://go.dev/dl")
 
 
 def test_a_version_is_asked_outside_of_the_repository(

@@ -214,6 +214,7 @@ def check_relations(settings: Settings, environment: Mapping[str, str]) -> Itera
         path=environment.get("PATH", ""),
         folders=tuple(server_folders(settings.relations)),
         home=Path(environment.get("HOME") or Path.home()),
+        rustup_home=Path(environment["RUSTUP_HOME"]) if environment.get("RUSTUP_HOME") else None,
     )
     if settings.relations.servers:
         yield from check_servers(Path(settings.relations.servers))

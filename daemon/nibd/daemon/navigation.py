@@ -564,6 +564,7 @@ class Navigation:
             home=str(Path.home()),
             go_modules=str(_go_modules(os.environ)),
             cargo_home=os.environ.get("CARGO_HOME") or str(Path.home() / ".cargo"),
+            rustup_home=os.environ.get("RUSTUP_HOME", ""),
             families=families,
             commit=commit,
             discard=discard,

@@ -71,7 +71,8 @@ SERVER_FAILED: Json = {"server": "failed"}
 class Job:
     """What the daemon sends. `path` and `folders` are where servers are looked for; `home` the user's.
 
-    `go_modules` and `cargo_home` are where Go and Cargo keep modules for all checkouts.
+    `go_modules` and `cargo_home` are where Go and Cargo keep modules for all checkouts, `rustup_home` where
+    rustup keeps toolchains, empty for its own place in `home`.
     """
 
     folder: str
@@ -84,6 +85,7 @@ class Job:
     go_modules: str
     cargo_home: str
     families: list[str]
+    rustup_home: str = ""
     discard: bool = False
     """Begin with no relations, since those that are stored are damaged (`relate` alone)."""
     commit: str = ""
@@ -93,6 +95,16 @@ class Job:
 
     def as_params(self) -> dict[str, Any]:
         return asdict(self)
+
+    def search(self, *forbidden: Path) -> Search:
+        """Where servers are looked for; never in `forbidden`."""
+        return Search(
+            path=self.path,
+            folders=tuple(map(Path, self.folders)),
+            forbidden=forbidden,
+            home=Path(self.home),
+            rustup_home=Path(self.rustup_home) if self.rustup_home else None,
+        )
 
 
 @dataclass(slots=True)
@@ -331,12 +343,7 @@ class Navigator:
     def _open(self, job: Job) -> None:
         self._folder = folder = RepositoryFolder(Path(job.folder))
         source = open_source(Path(job.work_tree))
-        search = Search(
-            path=job.path,
-            folders=tuple(map(Path, job.folders)),
-            forbidden=(Path(job.work_tree), folder.root),
-            home=Path(job.home),
-        )
+        search = job.search(Path(job.work_tree), folder.root)
         cache = folder.root / "servers"
         self._identity = folder.identity()
         self._catalog = Catalog.open_reader(folder.catalog)

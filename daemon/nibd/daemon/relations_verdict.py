@@ -18,7 +18,6 @@ from nibd.repair.relations.comparison import Compared, Difference, Told, text
 from nibd.repair.relations.rebuild import Rebuild, Verdict
 from nibd.repair.relations.relating import Relating
 from nibd.repair.relations.workspace import ServerMissing
-from nibd.repair.servers.driver import Search
 from nibd.stores.facts import FactStore
 from nibd.stores.relation_records import RelationRecord
 from nibd.stores.relations import RelationStore
@@ -44,12 +43,7 @@ class Rebuilding:
     def fresh(self, snapshot: Snapshot) -> Iterator[Relating]:
         """Anew each time it is called."""
         job = self.job
-        search = Search(
-            path=job.path,
-            folders=tuple(map(Path, job.folders)),
-            forbidden=(Path(job.work_tree), self.scratch),
-            home=Path(job.home),
-        )
+        search = job.search(Path(job.work_tree), self.scratch)
         with (
             tempfile.TemporaryDirectory(prefix="relations-", dir=self.scratch) as folder,
             aside(Path(folder).resolve(), self.source, self.structure, self.facts, search) as relating,

@@ -41,7 +41,7 @@ class ServerMissing(Exception):  # noqa: N818 - says what is
     """No server of the family can be had on this machine; the message says how to get one."""
 
     def __init__(self, missing: Missing) -> None:
-        super().__init__(f"{missing.reason}; install it with: {missing.install}")
+        super().__init__(f"{missing.reason}; {missing.advice}")
 
 
 @dataclass(slots=True)

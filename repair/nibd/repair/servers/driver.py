@@ -32,14 +32,15 @@ class Search:
     """Where programs are looked for: `folders` first, then those of `path` (as in `$PATH`).
 
     Relative folders and what lies inside `forbidden` (the checkout, the private tree) are passed over.
-    `home` is the user's, for programs that keep their state there (rustup); only programs that are found
-    are told of it, when they are asked for their version or their real place.
+    `home` is the user's, and `rustup_home` where rustup keeps toolchains if not there. Only programs that are
+    found are told of them, when they are asked for their version or their real place.
     """
 
     path: str
     folders: tuple[Path, ...] = ()
     forbidden: tuple[Path, ...] = ()
     home: Path | None = None
+    rustup_home: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +61,15 @@ class Installed:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The server can't be had: `reason`, and the `install` command that brings it."""
+    """The server can't be had: `reason`, and the `install` command that brings it, or a page that does."""
 
     reason: str
     install: str
+
+    @property
+    def advice(self) -> str:
+        is_place = self.install.startswith("https://")
+        return f"see {self.install}" if is_place else f"install it with: {self.install}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def find(search: Search) -> Installed | Missing:
         version = output_of(go, ("version",), search)
         if version:
             return Installed(found.program, found.version, {"go": go}, {"go": first_line(version)})
-    return Missing("gopls needs the go command, which is not installed", "install Go: https://go.dev/dl")
+    return Missing("gopls needs the go command, which is not installed", "https://go.dev/dl")
 
 
 def launch(installed: Installed, root: Path, options: Options) -> Launch:

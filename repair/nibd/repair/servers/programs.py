@@ -40,7 +40,8 @@ def output_of(program: Path, arguments: tuple[str, ...], search: Search) -> str 
 
 def _environment(search: Search) -> Mapping[str, str]:
     env = {"PATH": ":".join(SYSTEM_FOLDERS), "GOTOOLCHAIN": "local", "GOTELEMETRY": "off", "GOENV": "off"}
-    return env | ({"HOME": str(search.home)} if search.home else {})
+    homes = {"HOME": search.home, "RUSTUP_HOME": search.rustup_home}
+    return env | {name: str(home) for name, home in homes.items() if home}
 
 
 def _run(argv: tuple[str, ...], env: Mapping[str, str]) -> str | None:

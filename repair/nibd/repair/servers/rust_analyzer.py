@@ -21,6 +21,8 @@ from nibd.repair.servers.driver import Driver, Guard, Installed, Launch, Missing
 from nibd.repair.servers.programs import candidates, find_server, first_line, output_of, private_home
 
 INSTALL = "rustup component add rust-analyzer rust-src"
+RUSTUP = "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh"
+DEFAULT = "rustup default stable"
 _SYSROOT_SOURCE = "lib/rustlib/src/rust/library"
 _NO_PROJECT: dict[str, list[str]] = {"crates": []}
 
@@ -39,9 +41,19 @@ def find(search: Search) -> Installed | Missing:
                 source = _sysroot_source(Path(sysroot or ""), found.program)
                 more = {"sysroot_source": source} if source else {}
                 told = {name: first_line(version or "") for name, version in versions.items()}
-                return Installed(found.program, found.version, tools | more, told)
-    reason = "rust-analyzer needs cargo and rustc, which are not installed"
-    return Missing(reason, "install Rust: https://rustup.rs")
+                server = _own_server(found.program, Path(sysroot or ""))
+                return Installed(server, found.version, tools | more, told)
+    mute = next(candidates(search, "rustc"), None)
+    if mute:
+        home = search.rustup_home or "~/.rustup"
+        return Missing(f"{mute} knows no toolchain that works, with those of rustup in {home}", DEFAULT)
+    return Missing("rust-analyzer needs the Rust toolchain, which is not installed", RUSTUP)
+
+
+def _own_server(found: Path, sysroot: Path) -> Path:
+    """The toolchain's own, where what was found is rustup's proxy, which has no home when the server runs."""
+    own = sysroot / "bin" / "rust-analyzer"
+    return own if found.resolve().name == "rustup" and _is_program(own) else found
 
 
 def _is_program(path: Path) -> bool:
