@@ -24,7 +24,7 @@ from nibd.query.ranking import sums, text_scores, weights
 from nibd.query.ranking.candidates import Named, Tree, candidates, is_ordinary, named
 from nibd.query.ranking.counts import Counted, Ints, count
 from nibd.query.ranking.evidence import Evidence, Found, own_evidence
-from nibd.query.ranking.groups import ALL, WORDS, Floats, QueryTerms, query_terms
+from nibd.query.ranking.groups import ALL, TITLE, WORDS, Floats, QueryTerms, query_terms
 from nibd.query.ranking.later_units import is_later
 from nibd.query.ranking.path_classes import asked_for, path_classes
 from nibd.query.ranking.spreading import spread
@@ -199,14 +199,14 @@ class _Files:
         totals = self._tree.generation.totals(Population.UNITS)
         within = np.isin(counted.file_of, files)
         weighed = text_scores.weigh_units(counted, totals, terms, np.flatnonzero(within), weights.UNIT_B)
-        text, words = (
+        text, words, title = (
             text_scores.unit_scores(weighed, terms.importance[each], len(counted.file_of), weights.UNIT_K1)
-            for each in (ALL, WORDS)
+            for each in (ALL, WORDS, TITLE)
         )
         numbers = text_scores.distinct(weighed.units)
-        of_files = counted.file_of[numbers]
+        of_files = self.scores[counted.file_of[numbers]]
         defined = np.array([self._definition(int(number)) for number in numbers] if self._defined else 0.0)
-        return numbers, sums.unit_scores(text[numbers], words[numbers], self.scores[of_files], defined)
+        return numbers, sums.unit_scores(text[numbers], words[numbers], title[numbers], of_files, defined)
 
     def _definition(self, number: int) -> float:
         at = int(self._counted.file_of[number])

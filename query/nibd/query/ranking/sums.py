@@ -45,11 +45,15 @@ def file_scores(evidence: Found, taken_off: Sequence[Mapping[str, float]]) -> Fl
     return score
 
 
-def unit_scores(text: Floats, words: Floats, file: Floats, defined: Floats) -> Floats:
-    """A unit's text for all zones and, by half, for title and prose, each over its greatest; how far its
-    file is below the best one; and what it defines of what the query asks for."""
-    score: Floats = text / max(float(text.max(initial=0.0)), 1e-9)
-    score += weights.UNIT_WORDS * words / max(float(words.max(initial=0.0)), 1e-9)
+def unit_scores(text: Floats, words: Floats, title: Floats, file: Floats, defined: Floats) -> Floats:
+    """A unit's text for all zones and, by half each, for title and prose and for the title alone, each over
+    its greatest; how far its file is below the best one; and what it defines of what the query asks for."""
+    score: Floats = _share(text) + weights.UNIT_WORDS * _share(words) + weights.UNIT_TITLE * _share(title)
     score += weights.UNIT_FILE * (file - file.max(initial=-np.inf))
     score += defined
     return score
+
+
+def _share(values: Floats) -> Floats:
+    shares: Floats = values / max(float(values.max(initial=0.0)), 1e-9)
+    return shares

@@ -94,7 +94,7 @@ NOT_ORDINARY = frozenset({"test", "noncode", "example", "doc", "bench", "generat
 
 UNIT_B, UNIT_K1 = 0.2, 0.9
 """Longer functions are changed more often: length counts less than for a file's best unit."""
-UNIT_WORDS = 0.5
+UNIT_WORDS, UNIT_TITLE = 0.5, 0.5
 UNIT_FILE = 0.225
 FILES_OF_UNITS = 40
 LATER = 10.0
