@@ -14,6 +14,7 @@ import pytest
 
 from gitrepo import Repo, run_git
 from nibd.daemon.answers import Blobs
+from nibd.daemon.filtering import Changes
 from nibd.daemon.grepping import Grep, Request
 from nibd.daemon.parameters import Parameters
 from nibd.daemon.path_globs import GlobError, PathGlobs
@@ -53,7 +54,9 @@ class World:
         try:
             with reader.reading(MAIN, frozenset({View.STRUCTURAL}), commit) as reading:
                 assert reading is not None
-                grep = Grep(request, self.checkout, self.blobs, threading.Event(), self.damage.append)
+                grep = Grep(
+                    request, self.checkout, self.blobs, Changes(), threading.Event(), self.damage.append
+                )
                 return grep.answer(reading)
         finally:
             reader.close()
@@ -379,7 +382,8 @@ def test_a_cancelled_search_ends(world: World) -> None:
     with reader.reading(MAIN, frozenset({View.STRUCTURAL})) as reading:
         assert reading is not None
         request = Request.take(Parameters({"pattern": "."}))
-        answer = Grep(request, world.checkout, world.blobs, cancelled, world.damage.append).answer(reading)
+        grep = Grep(request, world.checkout, world.blobs, Changes(), cancelled, world.damage.append)
+        answer = grep.answer(reading)
     reader.close()
     assert answer["hits"] == []
 
