@@ -140,7 +140,7 @@ def test_what_a_server_leaves_unanswered_is_tried_a_few_times_and_again_at_the_n
     assert [each["tried_again_after_s"] for each in logged(gated, "relations_lack")][:3] == [2.0, 4.0, 8.0]
     found = gated.relations(repo)
     assert (found["state"], found["assurance"], found["counts"]["unknown"]) == ("ready", "partial", 1)
-    assert "not this one" in found["reason"] or "no answer for 1 sites" in found["reason"]
+    assert "not this one" in found["reason"] or "no answer for 1 site" in found["reason"]
     done = gated.nibd("wait", repo.path, "--assurance", "verified", status=1)
     assert "python relations are partial" in done.out
 

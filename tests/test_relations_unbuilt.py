@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from language_servers import Project
-from nibd.repair.servers import Unknown
+from nibd.repair.relations.view_records import Lacking, what_lacks
+from nibd.repair.servers import Unknown, driver_of_family
 from nibd.repair.servers.gopls import may_be_left_out
 from nibd.stores.relation_types import UNBUILT
 from nibd.stores.snapshot import ViewRecord
@@ -187,6 +188,13 @@ def test_without_a_reason_in_the_file_it_is_an_accident(tmp_path: Path) -> None:
 )
 def test_what_go_may_leave_out(path: str, text: str, expected: bool) -> None:
     assert may_be_left_out(RepoPath(path.encode()), text) is expected
+
+
+def test_one_site_in_one_file_is_said_in_the_singular() -> None:
+    said = what_lacks(driver_of_family("go"), Lacking(1, 1, 1), ())
+    assert said is not None
+    assert "no answer for 1 site;" in said
+    assert "nothing is known of 1 site in 1 file that" in said
 
 
 def test_a_record_with_other_unknown_sites_lacks_answers() -> None:

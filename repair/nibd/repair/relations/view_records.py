@@ -52,17 +52,21 @@ def what_lacks(
     said, unknown = [], lacking.unanswered
     if unknown:
         because = f" ({why})" if why else ""
-        said.append(f"the language server gave no answer for {unknown} sites{because}")
+        said.append(f"the language server gave no answer for {_counted(unknown, 'sites')}{because}")
     if unanswered > unknown:
         said.append(f"{unanswered - unknown} more could not be verified, as it gave no answer then")
     leaves_out = driver.leaves_out
     if lacking.unbuilt and leaves_out:
-        where = f"{lacking.unbuilt} sites in {lacking.unbuilt_files} files"
+        where = f"{_counted(lacking.unbuilt, 'sites')} in {_counted(lacking.unbuilt_files, 'files')}"
         said.append(f"nothing is known of {where} that the build leaves out ({leaves_out.why})")
     said += remarks[:SAID_REMARKS]
     if len(remarks) > SAID_REMARKS:
         said.append(f"and {len(remarks) - SAID_REMARKS} more of this kind")
     return "; ".join(said) or None
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what.removesuffix('s') if count == 1 else what}"
 
 
 def record_of(
