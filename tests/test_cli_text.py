@@ -187,6 +187,7 @@ def test_an_outline_is_indented_by_what_encloses() -> None:
         hit(kind="class", name="A", parent=0),
         hit(kind="method", name="A.run", parent=1),
         hit(kind="function", name="run", parent=0),
+        hit(kind="impl", name="impl Display for A", parent=0),
     ]
 
     assert render_outline(answer(hits=hits), PLAIN).splitlines()[1:] == [
@@ -194,6 +195,7 @@ def test_an_outline_is_indented_by_what_encloses() -> None:
         "  class A  3-9",
         "    method A.run  3-9",
         "  function run  3-9",
+        "  impl Display for A  3-9",
     ]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nibd.daemon.commands._output import Style, clipped, counted, visible, visible_line
+from nibd.daemon.commands._output import Style, clipped, counted, kind_beside, visible, visible_line
 from nibd.ipc.messages import Json, JsonObject
 
 COMMIT_DIGITS = 10
@@ -42,7 +42,7 @@ def render_outline(answer: JsonObject, style: Style) -> str:
     hits = answer["hits"]
     for hit, depth in zip(hits, _depths(hits), strict=True):
         place = style("dim", f"{hit['start_line']}-{hit['end_line']}")
-        what = " ".join(part for part in (hit["kind"], style("bold", _name(hit))) if part)
+        what = " ".join(part for part in (_kind(hit), style("bold", _name(hit))) if part)
         lines.append(f"{'  ' * depth}{what}  {place}")
     if not hits:
         lines.append("nothing found")
@@ -177,7 +177,7 @@ def _hit(hit: JsonObject, style: Style) -> Iterator[str]:
     score = "" if hit.get("score") is None else style("dim", f"  {hit['score']:.4g}")
     edited = style("loud", "  edited") if hit.get("edited") else ""
     place = style("bold", f"{_path(hit)}:{hit['start_line']}-{hit['end_line']}")
-    what = " ".join(part for part in (place, hit["kind"], _name(hit)) if part)
+    what = " ".join(part for part in (place, _kind(hit), _name(hit)) if part)
     yield f"{what}{score}{edited}"
     lines = hit["snippet"].split("\n") if hit["snippet"] else []
     for number, line in enumerate(lines[:_SNIPPET_LINES], hit["snippet_line"] or 0):
@@ -198,6 +198,10 @@ def _marked(line: str, spans: list[tuple[int, int]], style: Style) -> str:
 
 def _path(hit: JsonObject) -> str:
     return visible_line(hit["path"])
+
+
+def _kind(hit: JsonObject) -> str:
+    return kind_beside(_name(hit), hit["kind"])
 
 
 def _name(hit: JsonObject) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from nibd.daemon.commands import _daemon
 from nibd.daemon.commands._answers import relations_used, short, used_views, warnings
 from nibd.daemon.commands._failures import CommandError, Exit
-from nibd.daemon.commands._output import Style, counted, emit, style_of, visible, visible_line
+from nibd.daemon.commands._output import Style, counted, emit, kind_beside, style_of, visible, visible_line
 from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
 
 WHAT = "FILE:LINE[:COL]|NAME"
@@ -157,5 +157,6 @@ def _named(hit: JsonObject, style: Style) -> str:
     else:
         where = f"{hit['path']}:{hit['line']}:{hit['col']}"
     edited = style("loud", "  edited") if hit["edited"] else ""
-    what = [style("bold", visible_line(where)), hit["kind"], visible_line(hit["name"])]
+    name = visible_line(hit["name"])
+    what = [style("bold", visible_line(where)), kind_beside(name, hit["kind"]), name]
     return " ".join(part for part in what if part) + edited

@@ -52,6 +52,11 @@ def counted(count: int, what: str) -> str:
     return f"{count} {what.removesuffix('s') if count == 1 else what}"
 
 
+def kind_beside(name: str, kind: str) -> str:
+    """A unit's kind, to stand before its name; empty where that begins with it (`impl Display for Job`)."""
+    return "" if name.startswith(f"{kind} ") else kind
+
+
 def wrapped(text: str, width: int | None) -> list[str]:
     """Lines no longer than `width` (80 for `None`), all but the first indented. Long words stay whole."""
     return textwrap.wrap(
