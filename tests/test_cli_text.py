@@ -227,6 +227,12 @@ def test_a_status_keeps_to_a_line_a_view_on_a_terminal_of_80_columns() -> None:
         assert "1 segment," in " ".join(lines)
 
 
+def test_of_what_is_begun_it_is_not_said_that_nothing_is_to_be_done() -> None:
+    begun = view(state="building", assurance=None, coverage={"done": 0, "of": 0}, counts={}, agreement=None)
+    text = render_status(status(relations={"python": begun | {"repairs": None}}), PLAIN, None)
+    assert [line.split()[-1] for line in text.splitlines() if line.startswith("relations python")] == ["-"]
+
+
 def test_a_status_fits_a_narrow_terminal() -> None:
     text = render_status(status(), PLAIN, 40)
 
@@ -340,9 +346,13 @@ def test_progress_without_a_terminal_is_a_line_a_stage_and_then_one_each_five_se
             now[0] = 100.0 + second
             bar.notified("progress", {"stage": "facts", "done": second, "total": 40})
         bar.notified("progress", {"stage": "dense", "done": 0, "total": None})
+        for second in range(20, 60):  # nothing moves
+            now[0] = 100.0 + second
+            bar.notified("progress", {"stage": "relations", "done": 0, "total": 0})
+            bar.notified("progress", {"stage": "facts", "done": 10, "total": 40})
 
     assert capsys.readouterr().err.splitlines() == [
-        "facts: 0 of 40", "facts: 5 of 40", "facts: 10 of 40", "dense",
+        "facts: 0 of 40", "facts: 5 of 40", "facts: 10 of 40", "dense", "relations",
     ]  # fmt: skip
 
 

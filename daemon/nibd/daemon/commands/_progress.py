@@ -1,6 +1,6 @@
 """A progress bar for requests that take long, on stderr.
 
-Where that is no terminal: a line a stage, and then one each 5 s.
+Where that is no terminal: a line a stage, and then one each 5 s while something moves.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ class ProgressBar:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._last_line_at = 0.0
+        self._last_lines: dict[str, str] = {}
         self._console = Console(file=sys.stderr)
         self._bars = Progress(
             TextColumn("{task.description}"),
@@ -59,7 +60,8 @@ class ProgressBar:
         self._bars.update(self._stages[stage], completed=done, total=total)
 
     def _print(self, stage: str, done: int, total: int | None) -> None:
-        if not self._console.is_terminal:
-            counted = f": {done}{f' of {total}' if total else ''}" if total is not None or done else ""
-            print(f"{stage}{counted}", file=sys.stderr, flush=True)
-            self._last_line_at = self._clock()
+        counted = f": {done}{f' of {total}' if total else ''}" if total or done else ""
+        line = f"{stage}{counted}"
+        if not self._console.is_terminal and line != self._last_lines.get(stage):
+            print(line, file=sys.stderr, flush=True)
+            self._last_lines[stage], self._last_line_at = line, self._clock()

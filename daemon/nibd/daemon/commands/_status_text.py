@@ -74,7 +74,7 @@ def _row(name: str, view: JsonObject) -> tuple[str, ...]:
         view["assurance"] or "-",
         short(view["commit"]),
         lag_text(view["lag"]) or ("none" if view["commit"] else "-"),
-        _coverage(view["coverage"]),
+        _coverage(view),
     )
 
 
@@ -92,8 +92,12 @@ def _holds(counts: JsonObject) -> str:
     return ", ".join(counted(count, what.replace("_", " ")) for what, count in sums.items() if count)
 
 
-def _coverage(coverage: JsonObject | None) -> str:
-    return f"{coverage['done']} of {coverage['of']}" if coverage else "-"
+def _coverage(view: JsonObject) -> str:
+    """Of what is being built it may not be known yet how much that is."""
+    coverage = view["coverage"]
+    if not coverage or (view["state"] == "building" and not coverage["of"]):
+        return "-"
+    return f"{coverage['done']} of {coverage['of']}"
 
 
 def _holding(status: JsonObject) -> Iterator[str]:
