@@ -17,7 +17,7 @@ import pytest
 
 from gitrepo import Repo
 from language_servers import SAMPLES, search
-from live_world import SETTINGS, WAIT_S, LiveHome, hits, lines
+from live_world import CERTAIN, SETTINGS, WAIT_S, LiveHome, hits, lines
 from nibd.daemon import live_wire
 from nibd.daemon.live_wire import Ask
 from nibd.daemon.navigator import Job
@@ -56,6 +56,7 @@ def use(shape):
 """
 FILES = {"shapes.py": SHAPES, "pkg/uses.py": USES, "notes.md": "# Notes\n"}
 OPERATIONS = ("definition", "references", "callers", "callees", "implementations")
+NO_PACKAGES = "no Python environment: imports of installed packages lead nowhere"
 MANY = 30
 """Modules of a repository whose first build takes some seconds."""
 
@@ -149,8 +150,13 @@ def test_a_live_answer_says_what_it_rests_on(shared: LiveHome, repo: Repo) -> No
     (step,) = answer["trace"]
     assert lines(answer) == [("shapes.py", 13)]
     assert answer["provider"] == "live"
+    server = answer["server"]
+    assert (server["family"], server["name"], server["limits"]) == ("python", "ty", [NO_PACKAGES])
+    number = server["version"].split()[1]
     text = shared.nibd("def", "pkg/uses.py:6:17", "--provider", "live", cwd=repo.path).out
-    assert text.splitlines()[0] == f"commit {repo.head()[:10]}; structural exact; live"
+    assert text.splitlines()[0] == f"commit {repo.head()[:10]}; structural exact; live from ty {number}"
+    static = shared.ask(repo, "definition", "pkg/uses.py", line=6, col=17, provider="static")
+    assert static["server"] is None
     assert (step["provider"], step["outcome"], step["commit"]) == ("live", "answered", repo.head())
     assert step["milliseconds"] > 0
     assert answer["snapshot"]["commit"] == answer["head"]["commit"] == repo.head()
@@ -173,6 +179,47 @@ def test_pages_declarations_and_candidates_are_as_in_static_answers(shared: Live
     assert shared.ask(repo, "references", name="nowhere", provider="live")["reason"] == (
         "nothing is called nowhere"
     )
+
+
+def test_a_live_answer_says_what_its_server_does_not_list(shared: LiveHome, repo: Repo) -> None:
+    limit = "ty lists no uses by another name (import … as), and no calls of a class for its __init__"
+    assert shared.ask(repo, "callers", name="helper", provider="live")["server"]["limits"] == [
+        NO_PACKAGES, limit,
+    ]  # fmt: skip
+    assert shared.ask(repo, "callees", name="use", provider="live")["server"]["limits"] == [NO_PACKAGES]
+    said = shared.nibd("refs", "helper", "--provider", "live", cwd=repo.path).out
+    assert f"! LIMITED: {limit}" in said.splitlines()
+
+
+@pytest.mark.parametrize("operation", ["references", "callers"])
+def test_auto_hides_no_use_that_is_stored_and_a_server_does_not_list(own: LiveHome, operation: str) -> None:
+    """ty lists no use by another name; while relations are only repaired, it is asked."""
+    alias = "from shapes import helper as other\n\n\ndef use():\n    other(1, 2)\n"
+    repo = own.repository({"shapes.py": SHAPES, "alias.py": alias})
+    own.related(repo)
+    expected = hits(own.ask(repo, operation, name="helper"))
+
+    def was_repaired() -> bool:
+        """Asks from a commit until its relations are verified; whether a server was passed over meanwhile."""
+        repo.write("other.py", f"x = {repo.head()!r}\n")
+        head = repo.commit()
+        own_tree: list[Any] = []
+
+        def is_certain() -> bool:
+            answer = own.ask(repo, operation, name="helper")
+            relations = answer["views"]["structural"]["relations"]["python"]
+            if answer["snapshot"]["commit"] != head or not relations["commit"]:
+                return False
+            if relations["commit"] == head:
+                own_tree.append(answer)
+            return relations["commit"] == head and relations["assurance"] in CERTAIN
+
+        wait_until(is_certain, WAIT_S, "relations that are verified")
+        outcomes = [step["outcome"] for answer in own_tree for step in answer["trace"]]
+        assert [hits(answer) for answer in own_tree] == [expected] * len(own_tree)
+        return any("of what is stored" in outcome for outcome in outcomes)
+
+    wait_until(was_repaired, WAIT_S, "a server to be passed over")
 
 
 def test_what_no_server_can_be_asked_is_refused_with_the_reason(shared: LiveHome, repo: Repo) -> None:

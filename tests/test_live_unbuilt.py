@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gitrepo import Repo
-from live_world import LiveHome, hits, lines
+from live_world import CERTAIN, WAIT_S, LiveHome, hits, lines
+from waiting import wait_until
 
 TAGGED = """//go:build never
 
@@ -72,3 +74,48 @@ def test_a_name_in_such_a_file_is_found_where_it_stands(home: LiveHome, repo: Re
     answer = home.ask(repo, "definition", name="tagged", provider="live")
     assert lines(answer) == [("tagged.go", 5)]
     assert hits(answer) == hits(home.ask(repo, "definition", name="tagged", provider="static"))
+
+
+@pytest.mark.parametrize("operation", ["references", "callers"])
+def test_what_is_not_built_could_belong_to_a_live_answer_as_to_a_stored_one(
+    home: LiveHome, repo: Repo, operation: str
+) -> None:
+    """Nothing else refers to `unique`, and who does is in a file that the server reads nothing of."""
+    for asked in ({"name": "unique"}, {"path": "lib.go", "line": 3, "col": 6}):
+        live, static = (home.ask(repo, operation, provider=each, **asked) for each in ("live", "static"))
+        assert (live["hits"], live["unknown"]) == (static["hits"], static["unknown"]) == ([], 1)
+        assert live["reason"] == (
+            f"the language server knows of no {operation} of unique in the files that it builds"
+        )
+        plain = home.ask(repo, operation, name="plain", provider="live")
+        assert (plain["hits"], plain["unknown"]) == ([], 0)
+    command = {"references": "refs", "callers": "callers"}[operation]
+    said = home.nibd(command, "unique", "--provider", "live", cwd=repo.path, status=1).out.splitlines()
+    assert said[0].startswith(f"commit {repo.head()[:10]}; structural exact; live from gopls v")
+    assert said[1:3] == [
+        "! LIMITED: cgo is off",
+        "! UNKNOWN: 1 site could belong here; no server says whether",
+    ]
+
+
+def test_what_is_not_built_is_not_forgotten_when_a_server_answers_after_a_commit(tmp_path: Path) -> None:
+    """Until relations are made, repaired, and verified again, whoever answers says so."""
+    with LiveHome(tmp_path, "go") as home:
+        repo = home.repository(FILES)
+        home.related(repo)
+
+        def said_live() -> bool:
+            repo.write("lib.go", (repo.path / "lib.go").read_text() + "\n// more\n")
+            head = repo.commit()
+            answers: list[Any] = []
+
+            def is_certain() -> bool:
+                answers.append(home.ask(repo, "references", name="unique"))
+                relations = answers[-1]["views"]["structural"]["relations"]["go"]
+                return answers[-1]["snapshot"]["commit"] == head and relations["assurance"] in CERTAIN
+
+            wait_until(is_certain, WAIT_S, "relations that are verified")
+            assert [answer["unknown"] for answer in answers] == [1] * len(answers)
+            return any(answer["provider"] == "live" for answer in answers)
+
+        wait_until(said_live, WAIT_S, "a live answer after a commit")

@@ -12,18 +12,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nibd.daemon.answers import Blobs
 from nibd.daemon.coordinator import CheckoutState, Coordinator
 from nibd.daemon.live_navigation import LiveNavigation, Steps
 from nibd.daemon.live_wire import Ask
+from nibd.daemon.navigation_reasons import live_limits
 from nibd.daemon.reading import Reading
 from nibd.daemon.shown_places import Answered, ShownPlaces
 from nibd.daemon.static_navigation import Navigated, Question, Texts
 from nibd.daemon.views import At
-from nibd.ipc.messages import ErrorCode, RpcError
+from nibd.ipc.messages import ErrorCode, JsonObject, RpcError
 from nibd.stores.types import RepositoryId, TreeId, View
 
 PATIENCE_S = 20.0
@@ -59,9 +60,7 @@ class LiveAnswers:
         self._in_query = in_query
         self._in_vain: dict[RepositoryId, _InVain] = {}
 
-    async def answer(
-        self, state: CheckoutState, at: At, question: Question
-    ) -> Answered | None:
+    async def answer(self, state: CheckoutState, at: At, question: Question) -> Answered | None:
         """Of who insists. `None` when nothing is published. Raises RpcError, StoreError."""
         with self._reading(state, at) as reading:
             return None if reading is None else await self._answered(state, reading, question, PATIENCE_S)
@@ -95,15 +94,20 @@ class LiveAnswers:
         checkout = state.checkout
         files = self._texts.of_tree(reading, checkout)
         steps = LiveNavigation(reading, files, question, patience_s).steps()
-        said: Any = None
+        said: JsonObject = {"found": None, "server": None}
         while True:
-            next_one: Ask | Navigated = await self._in_query(_advanced, steps, said)
+            next_one: Ask | Navigated = await self._in_query(_advanced, steps, said["found"])
             if isinstance(next_one, Navigated):
                 break
             said = await self._coordinator.navigation.ask(checkout, reading.snapshot, next_one)
         places = ShownPlaces(self._blobs, checkout, files)
         answered: Answered = await self._in_query(places.answered, reading, next_one, question.operation)
-        return answered
+        server = said["server"]
+        if server is not None:
+            record = reading.snapshot.relations.get(server["family"])
+            more = live_limits(question.operation, server, record)
+            server = server | {"limits": [*server["limits"], *more]}
+        return replace(answered, server=server)
 
 
 def _advanced(steps: Steps, said: Any) -> Ask | Navigated:

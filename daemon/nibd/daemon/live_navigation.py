@@ -11,7 +11,7 @@ unit's header has its name at, which declares it) comes from them where the snap
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -167,11 +167,14 @@ class LiveNavigation(Navigation):
                 (yield self._ask(live_wire.IMPLEMENTATIONS, family, spots))
             )
             asked = _asked(file, subjects[0], found) if file else None
-            return self._found(family, asked, _cut(navigation.definition(records, found), page))
+            answer = _cut(navigation.definition(records, found), page)
+            unbuilt = self._unbuilt(family, {each.name for each in subjects}, (RelationKind.INHERIT,))
+            return self._found(family, asked, replace(answer, unknown=unbuilt))
         subjects, sites = live_wire.references((yield self._ask(live_wire.REFERENCES, family, spots)))
         asked = _asked(file, subjects[0], ()) if file else None
         answer = self._callers(family, sites) if operation == "callers" else self._references(sites)
-        return self._found(family, asked, answer)
+        unbuilt = self._unbuilt(family, _names(subjects, sites))
+        return self._found(family, asked, replace(answer, unknown=unbuilt))
 
     def _found(self, family: str, asked: Asked | None, answer: Answer) -> Navigated:
         name = (asked.name if asked else self.question.name) or "what stands there"
@@ -185,7 +188,9 @@ class LiveNavigation(Navigation):
             )
             return Navigated(family=family, asked=asked, reason=nowhere)
         nothing = f"the language server knows of no {what}"
-        if answer.unknown:
+        if answer.unknown and self.question.operation != "callees":
+            nothing += " in the files that it builds"
+        elif answer.unknown:
             nothing = f"the language server has not answered about all that could be {what}"
         return Navigated(answer, family, asked, reason=None if answer.total else nothing)
 
@@ -231,6 +236,13 @@ class LiveNavigation(Navigation):
 
     # What is there
 
+    def _unbuilt(
+        self, family: str, names: Collection[str], kinds: Collection[RelationKind] = tuple(RelationKind)
+    ) -> int:
+        """How many sites could belong to the answer, which the server can't list: it does not build them."""
+        view = self._view(family)
+        return navigation.unbuilt(view, {name for name in names if name}, kinds) if view else 0
+
     def _ask(self, operation: str, family: str, spots: Sequence[Spot], end: int = 0) -> Ask:
         snapshot = self.reading.snapshot
         scope = Scope(family, snapshot.tree, snapshot.listing, self.patience_s)
@@ -247,6 +259,12 @@ def _asked(file: TreeFile, subject: Subject, targets: tuple[Target, ...]) -> Ask
         site = Site(subject.start, subject.end, subject.name, subject.kind, unit)
         relation = Relation(site, known, subject.unbuilt)
     return Asked(file, subject.start, subject.name, relation, known)
+
+
+def _names(subjects: Iterable[Subject], sites: Sequence[LiveSite]) -> set[str]:
+    """What is asked about is called so where it is declared; else as where it was asked about."""
+    declared = {each.name for each in sites if each.kind is RelationKind.DEFINITION}
+    return declared or {each.name for each in subjects}
 
 
 def _symbols(file: TreeFile, sites: Iterable[Defined]) -> list[navigation.Place]:

@@ -4,8 +4,9 @@
 which may be older than the newest one; the answer names its commit and its lag, and `trace` says why newer
 ones were passed over. `live` answers come from a language server that holds the newest tree. `auto` takes
 what is stored where every site was asked at the newest tree, for a server would say the same (`is_sure`);
-else a live answer if one can be had soon; else what is stored, with its lag and assurance. What none can
-answer is an error with the reason, never an empty answer.
+else a live answer if one can be had soon, which leaves no more open than what is stored and lists all of
+that; else what is stored, with its lag and assurance. What none can answer is an error with the reason,
+never an empty answer.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from nibd.daemon.parameters import Parameters
 from nibd.daemon.sessions import Sessions, shown_at
 from nibd.daemon.shown_places import Answered, ShownPlaces
 from nibd.daemon.static_navigation import (
+    OF_ALL_FILES,
     OF_FILES,
     OPERATIONS,
     Navigated,
@@ -122,16 +124,14 @@ class Navigating:
         except StoreError as error:
             raise self._host.damage(state, NEEDED, error) from error
 
-    async def _answer(
-        self, state: CheckoutState, at: At, question: Question, provider: str
-    ) -> JsonObject:
+    async def _answer(self, state: CheckoutState, at: At, question: Question, provider: str) -> JsonObject:
         if provider == LIVE:
             return await self._insisted(state, at, question)
         stored: _Stored = await self._host.in_query(self._find, state, at, question)
         trace = stored.trace()
         if provider == AUTO and at is None and self._is_live_wanted(question, stored):
-            live = await self._casual(state, question, trace)
-            if live and (stored.answered is None or _unknown(live) <= _unknown(stored.answered)):
+            live = await self._casual(state, question, stored, trace)
+            if live:
                 return await self._result(state, live, LIVE, trace)
         if stored.answered is None:
             # HEAD is looked at by now: it may have moved meanwhile
@@ -141,9 +141,7 @@ class Navigating:
 
     # Live
 
-    async def _insisted(
-        self, state: CheckoutState, at: At, question: Question
-    ) -> JsonObject:
+    async def _insisted(self, state: CheckoutState, at: At, question: Question) -> JsonObject:
         started = time.perf_counter()
         live = await self._live.answer(state, at, question)
         if live is None:
@@ -154,9 +152,9 @@ class Navigating:
         return await self._result(state, live, LIVE, trace)
 
     async def _casual(
-        self, state: CheckoutState, question: Question, trace: list[JsonObject]
+        self, state: CheckoutState, question: Question, stored: _Stored, trace: list[JsonObject]
     ) -> Answered | None:
-        """A live answer if one can be had soon; why not is added to `trace`."""
+        """A live answer if one can be had soon that hides nothing stored; what came of it goes to `trace`."""
         started = time.perf_counter()
         newest = state.published
         try:
@@ -165,10 +163,18 @@ class Navigating:
             if newest is not None:
                 trace.append(_step(LIVE, newest, error.message, _since(started)))
             return None
-        if live is not None:
-            left = f", but for {_unknown(live)} sites" if _unknown(live) else ""
-            trace.append(_step(LIVE, live.publication, f"answered{left}", _since(started)))
-        return live
+        if live is None:
+            return None
+        outcome, is_taken = "answered", True
+        if stored.answered is not None:
+            live = _at_least(live, stored)
+            lacking = _lacking(question, live, stored.answered)
+            more = _unknown(live) - _unknown(stored.answered)
+            is_taken = more < 0 or (more == 0 and not lacking)
+            outcome += f", without {lacking} of what is stored" if lacking else ""
+        outcome += f", but for {_unknown(live)} sites" if _unknown(live) else ""
+        trace.append(_step(LIVE, live.publication, outcome, _since(started)))
+        return live if is_taken else None
 
     def _is_live_wanted(self, question: Question, stored: _Stored) -> bool:
         """Whether a server may know better than what is stored."""
@@ -217,9 +223,7 @@ class Navigating:
                 if not passed or not navigated.is_void:
                     return _Stored(tuple(passed), found, _since(started))
 
-    async def _refused(
-        self, state: CheckoutState, at: At, stored: _Stored
-    ) -> RpcError:
+    async def _refused(self, state: CheckoutState, at: At, stored: _Stored) -> RpcError:
         if not stored.passed:
             now = await standing(self._coordinator, state)
             return self._host.not_served(state, now, NEEDED, at)
@@ -269,6 +273,7 @@ class Navigating:
             "lost": navigated.answer.lost,
             "candidates": list(found.candidates),
             "reason": navigated.reason,
+            "server": found.server,
             "broken": found.broken,
         }
 
@@ -311,6 +316,34 @@ def _step(provider: str, publication: Publication, outcome: str, milliseconds: f
 def _unknown(answered: Answered) -> int:
     """How many sites could belong to the answer, or not: a server that has just moved leaves some."""
     return answered.navigated.answer.unknown
+
+
+def _at_least(live: Answered, stored: _Stored) -> Answered:
+    """With what is known from an older tree that the server does not build: it lists nothing of that."""
+    older = stored.answered
+    if not stored.passed or older is None or older.navigated.family is None:
+        return live
+    record = older.publication.snapshot.relations[older.navigated.family]
+    unknown = max(_unknown(live), min(_unknown(older), record.counts.get("unbuilt", 0)))
+    answer = replace(live.navigated.answer, unknown=unknown)
+    return replace(live, navigated=replace(live.navigated, answer=answer))
+
+
+def _lacking(question: Question, live: Answered, stored: Answered) -> int:
+    """How many stored hits of the same tree the server does not list.
+
+    A server need not list all that refers to something, though it says of each, when asked, that it does.
+    """
+    if question.operation not in OF_ALL_FILES:
+        return 0
+    if live.publication.snapshot.tree != stored.publication.snapshot.tree:
+        return 0
+    return len(_found(stored) - _found(live))
+
+
+def _found(answered: Answered) -> set[tuple[object, int]]:
+    """The hits, each once for each line of its calls."""
+    return {(each.key, line) for each in answered.navigated.answer.found for line in each.calls or (0,)}
 
 
 def _check(operation: str | None, name: str, line: int, col: int) -> None:

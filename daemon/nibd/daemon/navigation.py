@@ -287,7 +287,7 @@ class Navigation:
         return {repository: child.pid for repository, child in self._children.items()}
 
     async def ask(self, checkout: Checkout, snapshot: Snapshot, ask: Ask) -> Any:
-        """What a language server says now of the snapshot's tree, as `live_wire` has it.
+        """What a language server says now of the snapshot's tree (`found`, see `live_wire`), and which does.
 
         Starts the navigator, and the server, where none runs; what was begun goes on when the patience of
         `ask` is at its end. Raises RpcError.
@@ -309,7 +309,7 @@ class Navigation:
             raise RpcError(ErrorCode.VIEW_NOT_READY, f"the navigator ended; ask again: {error}") from error
         if answer["tree"] != snapshot.tree:
             raise RpcError(ErrorCode.MOVING, "the language servers hold another tree; ask again")
-        return answer["found"]
+        return answer
 
     def _asked(self, task: asyncio.Future[Any]) -> None:
         self._asking.discard(task)

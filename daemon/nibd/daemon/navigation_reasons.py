@@ -9,21 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nibd.ipc.messages import JsonObject
 from nibd.query import navigation
 from nibd.query.navigation import Answer, Asked, External, Page, Place
 from nibd.query.navigation_files import TreeFile
 from nibd.query.navigation_symbols import unit_named
 from nibd.query.navigation_view import FamilyView
+from nibd.repair.servers.registry import driver_of_family
 from nibd.repair.windows import SECTION
 from nibd.stores.relation_types import RelationKind, Target
 from nibd.stores.structure import StoredUnit
-from nibd.stores.types import Level, RepoPath
+from nibd.stores.snapshot import ViewRecord
+from nibd.stores.types import Level, RepoPath, State
 
 _CALLS = (RelationKind.CALL,)
 _NO_SITES = Page(0, 0)
 _OTHER_LANGUAGES = {"go": "no type of Go names the interfaces that it implements; a live answer tells them"}
 """By family, what of implementations its source does not say."""
 
+
+_LISTS_NOT = {
+    "python": "ty lists no uses by another name (import … as), and no calls of a class for its __init__",
+    "rust": "rust-analyzer lists no uses by another name (use … as)",
+    "c": "clangd lists nothing in code behind an inactive #if",
+}
+"""By family, what its server leaves out when it is asked who refers to a symbol."""
 
 def shown(path: RepoPath) -> str:
     return path.decode("utf-8", "backslashreplace")
@@ -87,6 +97,21 @@ def nothing_about(operation: str, family: str, view: FamilyView, targets: Sequen
     match operation:
         case "references":
             return f"nothing refers to {what}{_open(view, targets, tuple(RelationKind))}"
+def live_limits(operation: str, server: JsonObject, record: ViewRecord | None) -> list[str]:
+    """What a live answer to `operation` lacks by what it is; `record` is that of the family's relations.
+
+    Which files a server does not build is known from relations, since it lists nothing of them.
+    """
+    family, limits = server["family"], []
+    if operation in ("references", "callers") and family in _LISTS_NOT:
+        limits.append(_LISTS_NOT[family])
+    is_told = record is not None and record.serves and record.state is State.READY
+    leaves_out = driver_of_family(family).leaves_out
+    if operation in ("references", "callers", "implementations") and leaves_out and not is_told:
+        limits.append(f"what {server['name']} does not build ({leaves_out.why}) is not counted yet")
+    return limits
+
+
         case "callers":
             others = navigation.references(view, targets, include_declaration=False, page=_NO_SITES).total
             otherwise = f", to which {_verb(others, 'sites', 'refer')} otherwise" if others else ""

@@ -18,7 +18,7 @@ import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from nibd.daemon import live_wire
@@ -205,4 +205,4 @@ def answer(live: Live, ask: Ask) -> Json:
             found = live_wire.defined_as_json(live.sites(ask.scope, path, start, ask.end))
         case operation:
             raise RpcError(ErrorCode.INVALID_PARAMS, f"the navigator answers no question {operation}")
-    return {"tree": ask.scope.tree, "found": found}
+    return {"tree": ask.scope.tree, "found": found, "server": asdict(live.asked(ask.scope))}

@@ -31,6 +31,8 @@ class Answered:
     candidates: tuple[Json, ...]
     asked: Json
     broken: JsonObject
+    server: Json = None
+    """Of a live answer, who gave it and what it lacks; see docs/protocol.md."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from nibd.query.defined_elsewhere import defined
@@ -42,6 +42,8 @@ _ASIDE = re.compile(rb"\s*(//|/\*|\*|#|@)")
 _CALLS = (RelationKind.CALL,)
 _IMPORTS = (RelationKind.IMPORT,)
 END = sys.maxsize
+_INHERITS = (RelationKind.INHERIT,)
+_ALL_KINDS = tuple(RelationKind)
 """Behind every text."""
 
 
@@ -257,14 +259,16 @@ def callees(view: FamilyView, file: TreeFile, index: int) -> Answer:
     return replace(located(view, calls), unknown=unknown)
 
 
-def implementations(view: FamilyView, targets: Iterable[Target]) -> Answer:
+def implementations(view: FamilyView, targets: Collection[Target]) -> Answer:
     """Units that inherit from what `targets` name; of a callable in a scope, its namesakes in those."""
     found: dict[tuple[bytes, int, int], Place] = {}
     for target in whole(view, targets):
         for file, index in implementing(view, target):
             place = unit_place(view, file, index)
             found[place.key] = place
-    return Answer(tuple(found[key] for key in sorted(found)), len(found))
+    names = {target.name for target in targets if target.name}
+    unknown = sum(relation.targets is None for relation in _open(view, names, _INHERITS))
+    return Answer(tuple(found[key] for key in sorted(found)), len(found), unknown)
 
 
 def imports(view: FamilyView, path: RepoPath) -> Answer:
@@ -295,18 +299,26 @@ def importers(view: FamilyView, path: RepoPath) -> Answer:
 def _unknown(view: FamilyView, targets: Collection[Target]) -> int:
     """How many sites that are called like one of `targets` nothing is known of."""
     names = {target.name for target in targets if target.name}
-    if view.unknown == 0:
-        return 0
-    return sum(
-        relation.targets is None and relation.site.name in names
-        for record in view.naming(names)
-        if record.unknown
-        for relation in record.file().relations
-    )
+    return sum(relation.targets is None for relation in _open(view, names))
+
+
+def unbuilt(view: FamilyView, names: Collection[str], kinds: Collection[RelationKind] = _ALL_KINDS) -> int:
+    """How many sites that are called so are in files that the server does not build."""
+    return sum(relation.unbuilt for relation in _open(view, names, kinds))
+
+
+def _open(
+    view: FamilyView, names: Collection[str], kinds: Collection[RelationKind] = _ALL_KINDS
+) -> Iterator[Relation]:
+    """The relations of sites that are called so, in files with sites that nothing is known of."""
+    for record in view.naming(names) if names and view.unknown != 0 else ():
+        if record.unknown:
+            relations = record.file().relations
+            yield from (r for r in relations if r.site.name in names and r.site.kind in kinds)
 
 
 def leading_nowhere(
-    view: FamilyView, targets: Iterable[Target], kinds: Collection[RelationKind] = tuple(RelationKind)
+    view: FamilyView, targets: Iterable[Target], kinds: Collection[RelationKind] = _ALL_KINDS
 ) -> int:
     """How many sites that are called like one of `targets` lead nowhere: nothing was found, or is known."""
     names = {target.name for target in targets if target.name}

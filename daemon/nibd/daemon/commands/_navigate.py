@@ -21,6 +21,7 @@ from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
 
 WHAT = "FILE:LINE[:COL]|NAME"
 _PLACE = re.compile(r"(?P<file>.+?):(?P<line>[-+]?[0-9]+)(?::(?P<col>[-+]?[0-9]+))?:?", re.DOTALL)
+_VERSION = re.compile(r"v?\d+\.[\w.+-]+")
 _NUMBER = re.compile(r"0*[1-9][0-9]{0,8}")
 
 
@@ -131,7 +132,15 @@ def _render(answer: JsonObject, style: Style) -> str:
 
 def _header(answer: JsonObject) -> str:
     commit = f"commit {short(answer['snapshot']['commit'])}"
-    return "; ".join([commit, *used_views(answer), answer["provider"]])
+    server = answer["server"]
+    asked = f" from {server_text(server)}" if server else ""
+    return "; ".join([commit, *used_views(answer), answer["provider"] + asked])
+
+
+def server_text(server: JsonObject) -> str:
+    """Its name, and the number in what its program says of its version."""
+    number = _VERSION.search(server["version"])
+    return visible_line(f"{server['name']} {number.group()}" if number else server["name"])
 
 
 def _warnings(answer: JsonObject) -> Iterator[str]:
@@ -139,6 +148,8 @@ def _warnings(answer: JsonObject) -> Iterator[str]:
     asked = [answer["asked"]] if answer["asked"] else []
     views = answer["views"] | {f"{name} relations": view for name, view in relations_used(answer)}
     yield from warnings({**answer, "views": views, "hits": [*asked, *answer["hits"]]})
+    for limit in answer["server"]["limits"] if answer["server"] else ():
+        yield f"LIMITED: {visible_line(limit)}"
     if answer["unknown"]:
         yield f"UNKNOWN: {counted(answer['unknown'], 'sites')} could belong here; no server says whether"
     if answer["lost"]:

@@ -96,6 +96,16 @@ class LiveSite:
     kind: RelationKind
 
 
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """The server that gave an answer. `limits` say what its answers lack, in words."""
+
+    family: str
+    name: str
+    version: str
+    limits: tuple[str, ...]
+
+
 class LiveFiles:
     """The files of trees, by path, for several threads: each reads in turn, through stores of their own."""
 
@@ -213,6 +223,11 @@ class Live:
         return self.definition(
             scope, [(path, site.start_byte) for site in sites if start <= site.start_byte < end]
         )
+
+    def asked(self, scope: Scope) -> Answering:
+        """Which server answers."""
+        with self._holding.asking(scope.family, scope.tree) as server:
+            return Answering(scope.family, server.driver.server, server.version, tuple(server.limits))
 
     # How
 

@@ -80,6 +80,8 @@ class LanguageServer:
         """`utf-8` or `utf-16`: what a character counts."""
         self.fresh_memory: int | None = None
         """Bytes when it had first settled, or at `note_fresh_memory`; None before."""
+        self.version = ""
+        """What its program says; empty of one that was only launched."""
         self.limits = launch.limits
         self._capabilities: Mapping[str, Json] = {}
         self._process = process
@@ -110,7 +112,9 @@ class LanguageServer:
 
         if driver.prepare is not None:
             driver.prepare(installed, options)
-        return cls.launched(driver, root, relaunch(), relaunch, options.interrupt)
+        server = cls.launched(driver, root, relaunch(), relaunch, options.interrupt)
+        server.version = installed.version
+        return server
 
     @classmethod
     def launched(
