@@ -18,8 +18,8 @@ from nibd.query.navigation_view import FamilyView
 from nibd.repair.servers.registry import driver_of_family
 from nibd.repair.windows import SECTION
 from nibd.stores.relation_types import RelationKind, Target
-from nibd.stores.structure import StoredUnit
 from nibd.stores.snapshot import ViewRecord
+from nibd.stores.structure import StoredUnit
 from nibd.stores.types import Level, RepoPath, State
 
 _CALLS = (RelationKind.CALL,)
@@ -27,13 +27,13 @@ _NO_SITES = Page(0, 0)
 _OTHER_LANGUAGES = {"go": "no type of Go names the interfaces that it implements; a live answer tells them"}
 """By family, what of implementations its source does not say."""
 
-
 _LISTS_NOT = {
     "python": "ty lists no uses by another name (import … as), and no calls of a class for its __init__",
     "rust": "rust-analyzer lists no uses by another name (use … as)",
     "c": "clangd lists nothing in code behind an inactive #if",
 }
 """By family, what its server leaves out when it is asked who refers to a symbol."""
+
 
 def shown(path: RepoPath) -> str:
     return path.decode("utf-8", "backslashreplace")
@@ -84,19 +84,6 @@ def leads_nowhere(asked: Asked, limits: str | None) -> str:
     return f"{what} refers to nothing that the language server knows of{lacking}"
 
 
-def described(asked: Asked) -> str:
-    return f"{asked.name} ({asked.kind.value})" if asked.kind else asked.name
-
-
-def nothing_about(operation: str, family: str, view: FamilyView, targets: Sequence[Target]) -> str:
-    """Why `operation` has no hits though it is known what is asked about."""
-    located = navigation.definition(view, targets)
-    if not located.found:
-        return "what it refers to can't be found in the files any more"
-    what = _symbol(located)
-    match operation:
-        case "references":
-            return f"nothing refers to {what}{_open(view, targets, tuple(RelationKind))}"
 def live_limits(operation: str, server: JsonObject, record: ViewRecord | None) -> list[str]:
     """What a live answer to `operation` lacks by what it is; `record` is that of the family's relations.
 
@@ -112,6 +99,19 @@ def live_limits(operation: str, server: JsonObject, record: ViewRecord | None) -
     return limits
 
 
+def described(asked: Asked) -> str:
+    return f"{asked.name} ({asked.kind.value})" if asked.kind else asked.name
+
+
+def nothing_about(operation: str, family: str, view: FamilyView, targets: Sequence[Target]) -> str:
+    """Why `operation` has no hits though it is known what is asked about."""
+    located = navigation.definition(view, targets)
+    if not located.found:
+        return "what it refers to can't be found in the files any more"
+    what = _symbol(located)
+    match operation:
+        case "references":
+            return f"nothing refers to {what}{_open(view, targets, tuple(RelationKind))}"
         case "callers":
             others = navigation.references(view, targets, include_declaration=False, page=_NO_SITES).total
             otherwise = f", to which {_verb(others, 'sites', 'refer')} otherwise" if others else ""
