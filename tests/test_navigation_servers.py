@@ -138,6 +138,7 @@ RUST = {
     "src/stock.rs": """pub trait Sized2 {
     fn size(&self) -> u32;
     fn twice(&self) -> u32 { self.size() + self.size() }
+    fn same(&self, other: &Self) -> bool where Self: Sized { self.size() == other.size() }
 }
 
 pub struct Item { pub size: u32 }
@@ -202,7 +203,11 @@ done:
 EXPLAINED = {
     "python": ("class Item ",),
     "javascript": (
-        "variable size ", "method grow ", "method constructor ", "interface Sized ", "class Item ",
+        "variable size ",
+        "method grow ",
+        "method constructor ",
+        "interface Sized ",
+        "class Item ",
     ),
     "go": ("variable stock ", "struct Item "),
     "rust": ("struct Item ", "impl Item "),  # Thing is another name
@@ -237,6 +242,4 @@ def test_an_attribute_is_where_its_name_stands(tmp_path: Path) -> None:
     """ty's range of `self.size` begins at `self`."""
     with World(tmp_path, "python", PYTHON) as world:
         world.relate()
-        assert world.targets("app.py", "size") == [
-            "shop/stock.py:Box.grow:size"
-        ]
+        assert world.targets("app.py", "size") == ["shop/stock.py:Box.grow:size"]

@@ -29,6 +29,7 @@ from nibd.query.navigation_files import SourceText, TreeFile
 from nibd.query.navigation_symbols import (
     Sited,
     implementing,
+    is_self_of_trait,
     referring,
     used_as,
     whole,
@@ -41,9 +42,9 @@ _ASIDE = re.compile(rb"\s*(//|/\*|\*|#|@)")
 """How a line of comment, or a decorator, begins."""
 _CALLS = (RelationKind.CALL,)
 _IMPORTS = (RelationKind.IMPORT,)
-END = sys.maxsize
 _INHERITS = (RelationKind.INHERIT,)
 _ALL_KINDS = tuple(RelationKind)
+END = sys.maxsize
 """Behind every text."""
 
 
@@ -217,7 +218,8 @@ def references(
     sited = {
         each.key: each
         for each in referring(view, targets)
-        if include_declaration or each.relation.site.kind is not RelationKind.DEFINITION
+        if (include_declaration or each.relation.site.kind is not RelationKind.DEFINITION)
+        and not is_self_of_trait(view, each)
     }
     places = _declared(view, targets) if include_declaration else {}
     declared = {key: place for key, place in places.items() if key not in sited}

@@ -22,6 +22,7 @@ _DECLARES = (RelationKind.DEFINITION,)
 _TYPES = (RelationKind.TYPE,)
 _DECLARED_AGAIN = frozenset({"python", "c", "cpp"})
 RUST = "rust"
+_SELF = "Self"
 IMPL, TRAIT = "impl", "trait"
 """Kinds of units of Rust."""
 _POINTS = re.compile(rb"(?:&\s*(?:'\w+\s+)?(?:mut\s+)?|\*\s*(?:const|mut)\s+)\Z")
@@ -133,6 +134,14 @@ def referring(
         for record in view.mentioning(targets)
         for relation in record.referring(*targets, kinds=kinds)
     ]
+
+
+def is_self_of_trait(view: FamilyView, each: Sited) -> bool:
+    """Whether it is a `Self` in a trait of Rust: that stands for what implements it, and is no use of it."""
+    if each.record.language != RUST or each.relation.site.name != _SELF:
+        return False
+    found = (unit_named(view, t) for t in each.relation.targets or () if not t.qualified.startswith(IMPL))
+    return any(at is not None and at[0].text.units[at[1]].kind == TRAIT for at in found)
 
 
 def implementing(view: FamilyView, target: Target) -> Iterable[tuple[TreeFile, int]]:
