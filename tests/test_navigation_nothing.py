@@ -204,6 +204,16 @@ class TestReasons:
 
     def test_sites_of_the_name_that_lead_nowhere_are_counted(self, world: World) -> None:
         left = "; 1 place with this name could not be resolved (nibd grep -w mystery)"
+    def test_modules_are_no_part_of_names(self, world: World) -> None:
+        why = "modules and files are no part of a name"
+        assert world.reason("references", name="pkg.alone.Alone.run") == (
+            f"nothing is called pkg.alone.Alone.run; {why}: Alone.run alone is one (pkg/alone.py:9)"
+        )
+        assert world.reason("definition", name="shapes.area") == (
+            f"nothing is called shapes.area; {why}: area alone is one (shapes.py:2 and 1 other)"
+        )
+        assert world.reason("callers", name="no.such") == "nothing is called no.such"
+
         mystery = "function mystery (pkg/open.py:1:5)"
         assert world.reason("references", name="mystery") == f"nothing refers to {mystery}{left}"
         assert world.reason("callers", name="mystery") == f"nothing calls {mystery}{left}"

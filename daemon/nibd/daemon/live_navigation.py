@@ -102,7 +102,8 @@ class LiveNavigation(Navigation):
         named = symbols.find(self.reading.structure, self.reading.listing, name)
         units = meant_by(named, name)
         if not units:
-            return Navigated(reason=reasons.no_name(named, name))
+            ending = symbols.find_end(self.reading.structure, self.reading.listing, name)
+            return Navigated(reason=reasons.no_name(named, name, *ending))
         if operation == "definition":
             return (yield from self._definitions_of(units))
         if not are_one(units):

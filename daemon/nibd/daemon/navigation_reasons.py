@@ -49,11 +49,15 @@ def no_place(file: TreeFile, line: int, col: int) -> str:
     return f"{place} is not there: the line has {_counted(len(text), 'characters')}"
 
 
-def no_name(units: Sequence[StoredUnit], name: str) -> str:
-    """Of a name that no symbol has; sections of Markdown may."""
+def no_name(units: Sequence[StoredUnit], name: str, end: str = "", ending: Sequence[StoredUnit] = ()) -> str:
+    """Of a name that no symbol has; sections of Markdown may, and `ending` are called by the `end` of it."""
     sections = [f"{shown(unit.file.path)}:{unit.start_line}" for unit in units if unit.kind == SECTION]
     more = f"; a section of Markdown is ({sections[0]})" if sections else ""
     return f"nothing{' in code' if sections else ''} is called {name}{more}"
+    code = [f"{shown(unit.file.path)}:{unit.start_line}" for unit in ending if unit.kind != SECTION]
+    if code:
+        others = f" and {_counted(len(code) - 1, 'others')}" if len(code) > 1 else ""
+        more += f"; modules and files are no part of a name: {end} alone is one ({code[0]}{others})"
 
 
 def no_identifier(file: TreeFile, byte: int) -> str:

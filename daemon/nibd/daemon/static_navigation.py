@@ -232,7 +232,8 @@ class Navigation:
         found = symbols.find(self.reading.structure, self.reading.listing, self.question.name)
         units = meant_by(found, self.question.name)
         if not units:
-            return Navigated(reason=reasons.no_name(found, self.question.name))
+            ending = symbols.find_end(self.reading.structure, self.reading.listing, self.question.name)
+            return Navigated(reason=reasons.no_name(found, self.question.name, *ending))
         if self.question.operation == "definition":
             page = self.question.page
             places = map(self._place, units[page.offset : page.offset + page.k])

@@ -56,5 +56,20 @@ def find(structure: StructureStore, listing: Bitmap, name: str) -> list[StoredUn
     return [unit for unit in named if _ends_with(unit.qualified.lower(), folded)]
 
 
+def find_end(structure: StructureStore, listing: Bitmap, name: str) -> tuple[str, list[StoredUnit]]:
+    """The longest part of `name` after some components by which units are found, and these.
+
+    For a name by which none is: it may begin with a module or a file, which are no part of qualified names.
+    """
+    left = components(name)[1:]
+    while left:
+        end = ".".join(left)
+        found = find(structure, listing, end)
+        if found:
+            return end, found
+        left = left[1:]
+    return "", []
+
+
 def _ends_with(qualified: str, wanted: list[str]) -> bool:
     return components(qualified)[-len(wanted) :] == wanted
