@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,17 @@ from cli_run import Home
 from gitrepo import Repo
 from made_navigation import publish_relations
 from nibd.daemon.cli import main
+from nibd.daemon.navigation_reasons import leads_nowhere
 from nibd.ipc.client import Client
 from nibd.ipc.messages import ErrorCode, RpcError
+from nibd.query.navigation import Asked
+from nibd.query.navigation_files import SourceText, TreeFile
+from nibd.repair.syntax.occurrences import FileSymbols
+from nibd.repair.syntax.units import file_unit
+from nibd.stores.relation_records import RelationRecord, pack
+from nibd.stores.relation_types import FileRelations, Relation, RelationKind, Site, Target
 from nibd.stores.repository import RepositoryFolder
-from nibd.stores.types import CheckoutId
+from nibd.stores.types import BlobId, CheckoutId, FileVersion, RepoPath
 from test_navigation_daemon import CALLS, SHAPES, USES, lines
 from waiting import wait_until
 
@@ -196,14 +204,6 @@ class TestReasons:
             " to is not known"
         )
 
-    def test_sections_of_markdown_are_no_symbols(self, world: World) -> None:
-        here = "nothing in code is called Notes; a section of Markdown is (notes.md:1)"
-        for operation in ("definition", "references", "callers"):
-            assert world.reason(operation, name="Notes") == here
-        assert "notes.md:1-1 section Notes" in world.run("symbols", "Notes", status=0)
-
-    def test_sites_of_the_name_that_lead_nowhere_are_counted(self, world: World) -> None:
-        left = "; 1 place with this name could not be resolved (nibd grep -w mystery)"
     def test_modules_are_no_part_of_names(self, world: World) -> None:
         why = "modules and files are no part of a name"
         assert world.reason("references", name="pkg.alone.Alone.run") == (
@@ -214,6 +214,14 @@ class TestReasons:
         )
         assert world.reason("callers", name="no.such") == "nothing is called no.such"
 
+    def test_sections_of_markdown_are_no_symbols(self, world: World) -> None:
+        here = "nothing in code is called Notes; a section of Markdown is (notes.md:1)"
+        for operation in ("definition", "references", "callers"):
+            assert world.reason(operation, name="Notes") == here
+        assert "notes.md:1-1 section Notes" in world.run("symbols", "Notes", status=0)
+
+    def test_sites_of_the_name_that_lead_nowhere_are_counted(self, world: World) -> None:
+        left = "; 1 place with this name could not be resolved (nibd grep -w mystery)"
         mystery = "function mystery (pkg/open.py:1:5)"
         assert world.reason("references", name="mystery") == f"nothing refers to {mystery}{left}"
         assert world.reason("callers", name="mystery") == f"nothing calls {mystery}{left}"
@@ -253,6 +261,30 @@ class TestReasons:
             assert world.ask(operation, name="helper")["reason"] is None
         beyond = world.ask("references", name="helper", offset=9)
         assert (beyond["hits"], beyond["total"], beyond["reason"]) == ([], 2, None)
+
+
+def of_rust(text: str, *answers: tuple[Target, ...]) -> tuple[Asked, RelationRecord]:
+    """A file with these answers for its words, the last of which is asked about."""
+    units = (file_unit(text.encode()),)
+    source = SourceText(text.encode(), units, FileSymbols(text.encode(), units))
+    version = FileVersion(RepoPath(b"other.rs"), BlobId("b" * 40), 0o100644, "rust", None)
+    words = [match.span() for match in re.finditer(r"\w+", text)]
+    relations = tuple(
+        Relation(Site(start, end, text[start:end], RelationKind.READ, 0), answer)
+        for (start, end), answer in zip(words, answers, strict=True)
+    )
+    record, _ = pack(FileRelations(version.path, version.blob, version.language, relations))
+    last = relations[-1]
+    file = TreeFile(version, source)
+    return Asked(file, last.site.start_byte, last.site.name, last, last.targets), record
+
+
+def test_a_file_that_no_crate_has_is_told_from_a_name_that_leads_nowhere() -> None:
+    asked, record = of_rust("greet polite", (), ())
+    why = "no crate has this file, or a cfg leaves it out, so nothing is known of it"
+    assert leads_nowhere(asked, "macros are not run", record) == f"other.rs:1:7: polite (read): {why}"
+    asked, record = of_rust("greet polite", (Target("", RepoPath(b"other.rs"), "", 0, "greet", 0),), ())
+    assert leads_nowhere(asked, "macros are not run", record).endswith("knows of (macros are not run)")
 
 
 class TestExits:

@@ -13,10 +13,11 @@ from nibd.ipc.messages import JsonObject
 from nibd.query import navigation
 from nibd.query.navigation import Answer, Asked, External, Page, Place
 from nibd.query.navigation_files import TreeFile
-from nibd.query.navigation_symbols import unit_named
+from nibd.query.navigation_symbols import RUST, unit_named
 from nibd.query.navigation_view import FamilyView
 from nibd.repair.servers.registry import driver_of_family
 from nibd.repair.windows import SECTION
+from nibd.stores.relation_records import RelationRecord
 from nibd.stores.relation_types import RelationKind, Target
 from nibd.stores.snapshot import ViewRecord
 from nibd.stores.structure import StoredUnit
@@ -53,11 +54,11 @@ def no_name(units: Sequence[StoredUnit], name: str, end: str = "", ending: Seque
     """Of a name that no symbol has; sections of Markdown may, and `ending` are called by the `end` of it."""
     sections = [f"{shown(unit.file.path)}:{unit.start_line}" for unit in units if unit.kind == SECTION]
     more = f"; a section of Markdown is ({sections[0]})" if sections else ""
-    return f"nothing{' in code' if sections else ''} is called {name}{more}"
     code = [f"{shown(unit.file.path)}:{unit.start_line}" for unit in ending if unit.kind != SECTION]
     if code:
         others = f" and {_counted(len(code) - 1, 'others')}" if len(code) > 1 else ""
         more += f"; modules and files are no part of a name: {end} alone is one ({code[0]}{others})"
+    return f"nothing{' in code' if sections else ''} is called {name}{more}"
 
 
 def no_identifier(file: TreeFile, byte: int) -> str:
@@ -77,13 +78,19 @@ def empty_line(file: TreeFile, line: int) -> str:
     return f"{shown(file.path)}:{line}: no identifier that refers to something stands on this line"
 
 
-def leads_nowhere(asked: Asked, limits: str | None) -> str:
-    """Of a site without targets. `limits` is what the relations say that their server works without."""
+def leads_nowhere(asked: Asked, limits: str | None, record: RelationRecord | None = None) -> str:
+    """Of a site without targets. `limits` is what the relations say that their server works without, `record`
+    what they have of the file.
+
+    Names that are declared refer to themselves in Rust: where not one site leads anywhere, it isn't read.
+    """
     what = f"{_where(asked.file, asked.byte)}: {described(asked)}"
     if asked.relation and asked.relation.unbuilt:
         return f"{what}: the language server does not build this file, so what it refers to is not known"
     if asked.targets is None:
         return f"{what}: the language server has not answered, so what it refers to is not known"
+    if record and record.language == RUST and not record.places:
+        return f"{what}: no crate has this file, or a cfg leaves it out, so nothing is known of it"
     lacking = f" ({limits})" if limits else ""
     return f"{what} refers to nothing that the language server knows of{lacking}"
 

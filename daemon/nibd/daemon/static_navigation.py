@@ -180,7 +180,10 @@ class Navigation:
             answer, reason = self._about(family, view, asked.targets, at)
             return Navigated(answer, family, asked, reason=reason)
         limits = self.reading.snapshot.relations[family].reason
-        nowhere = reasons.leads_nowhere(asked, limits) if asked.name else reasons.no_identifier(file, byte)
+        if asked.name:
+            nowhere = reasons.leads_nowhere(asked, limits, view.record(file.path))
+        else:
+            nowhere = reasons.no_identifier(file, byte)
         return Navigated(family=family, asked=asked, reason=nowhere)
 
     def _offset(self, file: TreeFile) -> int:
