@@ -12,9 +12,11 @@ import pytest
 from nibd.repair.private_tree import ModuleCaches
 from nibd.repair.progress import Interrupted, Progress
 from nibd.repair.relations import ask_again, audit, verify
-from nibd.repair.relations.audit import Auditing, NoRoom
+from nibd.repair.relations.audit import Auditing
+from nibd.repair.servers import room
 from nibd.repair.servers.errors import Unknown
 from nibd.repair.servers.registry import driver_of_family
+from nibd.repair.servers.room import NoRoom
 from nibd.repair.servers.server import LanguageServer
 from nibd.stores.relation_types import Relation, Target
 from nibd.stores.types import Assurance, RepoPath, TreeId
@@ -339,7 +341,7 @@ class TestAudits:
             repaired(world)
             world.verify()
             starts = world.relating.workspace.starts
-            scarce = patch.object(audit, "available_bytes", lambda: 100 << 20)
+            scarce = patch.object(room, "available_bytes", lambda: 100 << 20)
             with scarce, pytest.raises(NoRoom, match="100 MiB"):
                 audited(world)
             assert world.relating.workspace.starts == starts

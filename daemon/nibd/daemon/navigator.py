@@ -36,7 +36,7 @@ from nibd.repair.git import GitError, open_source
 from nibd.repair.policy import EXTRACTOR
 from nibd.repair.private_tree import ModuleCaches, PrivateTree, PrivateTreeError, stamp
 from nibd.repair.progress import Interrupted, Progress
-from nibd.repair.relations.audit import Auditing, NoRoom
+from nibd.repair.relations.audit import Auditing
 from nibd.repair.relations.holding import Holding
 from nibd.repair.relations.live import Live, LiveFiles
 from nibd.repair.relations.relating import Building, Relating
@@ -45,6 +45,7 @@ from nibd.repair.relations.verifying import Verifying
 from nibd.repair.relations.workspace import ServerMissing, Workspace
 from nibd.repair.servers.driver import Options, Search
 from nibd.repair.servers.errors import ServerFailed
+from nibd.repair.servers.room import NoRoom
 from nibd.stores.catalog import Catalog
 from nibd.stores.collection import collect_relations
 from nibd.stores.errors import StoreError

@@ -24,7 +24,7 @@ from nibd.repair.progress import Interrupted, Progress, Reporter
 from nibd.repair.relations.ask_again import AskedAgain, AskingAgain, filled
 from nibd.repair.relations.verifying import Verifying
 from nibd.repair.servers.errors import ServerFailed
-from nibd.repair.servers.room import available_bytes
+from nibd.repair.servers.room import RESERVE_BYTES, NoRoom, available_bytes, require_room
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.relations import RecordId
 from nibd.stores.snapshot import Snapshot, ViewRecord
@@ -32,14 +32,6 @@ from nibd.stores.types import Assurance
 
 AUDIT_SITES = 30_000
 """Some seconds of a server."""
-UNKNOWN_NEED_BYTES = 1 << 30
-"""What a server is taken to need when none is running to tell."""
-RESERVE_BYTES = 512 << 20
-"""Left for everything else."""
-
-
-class NoRoom(Exception):  # noqa: N818 - says what is
-    """There is not the memory for a second server now."""
 
 
 @dataclass(slots=True)
@@ -75,7 +67,7 @@ class Auditing:
         started = time.perf_counter()
         relating = self.verifying.relating
         side = relating.side(snapshot)
-        self._require_room(family)
+        require_room(relating.workspace.memory_bytes(family))
         records = relating.known(snapshot, family)
         audited = Audited(records, of=len(records))
         rows = self._chosen(snapshot, family, kept, records)
@@ -112,12 +104,6 @@ class Auditing:
         relating.memory.audited(family, differing)
         work = {"audit_seconds": seconds, "audit_asked": audited.asked, "audit_differences": differing}
         return replace(record, assurance=assurance, counts=counts, work={**record.work, **work})
-
-    def _require_room(self, family: str) -> None:
-        need = self.verifying.relating.workspace.memory_bytes(family) or UNKNOWN_NEED_BYTES
-        there = available_bytes()
-        if there < need + need // 2 + RESERVE_BYTES:
-            raise NoRoom(f"a second server may need {need >> 20} MiB, and {there >> 20} MiB are free")
 
     def _chosen(
         self, snapshot: Snapshot, family: str, kept: Sequence[Snapshot], records: Bitmap

@@ -9,7 +9,8 @@ newer commit comes; when this process is killed, what this run found is asked on
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from nibd.repair.progress import Reporter
@@ -17,8 +18,11 @@ from nibd.repair.relations.ask_again import AskingAgain
 from nibd.repair.relations.changed_files import changed_files, family_files
 from nibd.repair.relations.reach import Reach
 from nibd.repair.relations.relating import CERTAIN, Relating
+from nibd.repair.relations.repair import Side
+from nibd.repair.relations.resolve import Resolver
 from nibd.repair.relations.verify import Verification, Verified
 from nibd.repair.servers.errors import ServerFailed
+from nibd.repair.servers.room import require_room
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.snapshot import Snapshot, ViewRecord
 from nibd.stores.types import Assurance, ProfileId, RepoPath, State, TreeId
@@ -51,7 +55,9 @@ class Verifying:
         records = relating.known(snapshot, family)
         self._note_reach(snapshot, family, kept, records)
         resolver = relating.resolver(family, side, report)
-        asking = AskingAgain(relating.store, relating.sources, resolver)
+        asking = AskingAgain(
+            relating.store, relating.sources, resolver, lambda: self._second(family, side, report)
+        )
         fresh = relating.workspace.is_fresh(family)
         verification = Verification(
             family,
@@ -72,10 +78,19 @@ class Verifying:
             raise ServerFailed(f"{resolver.server.driver.server} died while relations were verified")
         took = {"verify_seconds": time.perf_counter() - started, "dropped": len(resolver.dropped)}
         record = self._told(family, after, verified, took)
-        if verified.is_whole:
+        if verified.contradicted:
+            relating.workspace.end(family)
+        elif verified.is_whole:
             relating.workspace.was_asked_everything(family)
+        if verified.is_whole:
             self._whole[family] = (side.tree, record)
         return record, verified
+
+    @contextmanager
+    def _second(self, family: str, side: Side, report: Reporter) -> Iterator[Resolver]:
+        require_room(self.relating.workspace.memory_bytes(family))
+        with self.relating.fresh(family, side, report) as resolver:
+            yield resolver
 
     def _told(
         self, family: str, record: ViewRecord, verified: Verified, took: Mapping[str, float]

@@ -8,9 +8,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
+UNKNOWN_NEED_BYTES = 1 << 30
+"""What a server is taken to need when none is running to tell."""
+RESERVE_BYTES = 512 << 20
+"""Left for everything else."""
 _MEMINFO = Path("/proc/meminfo")
 _OWN_GROUP = Path("/proc/self/cgroup")
 _GROUPS = Path("/sys/fs/cgroup")
+
+
+class NoRoom(Exception):  # noqa: N818 - says what is
+    """There is not the memory for a second server now."""
+
+
+def require_room(held_bytes: int) -> None:
+    """Raises NoRoom unless another server like the one that holds so much (0: none runs) has room."""
+    need = held_bytes or UNKNOWN_NEED_BYTES
+    there = available_bytes()
+    if there < need + need // 2 + RESERVE_BYTES:
+        raise NoRoom(f"a second server may need {need >> 20} MiB, and {there >> 20} MiB are free")
 
 
 def available_bytes() -> int:
