@@ -153,7 +153,7 @@ def _built(chain: Chain, warm: Side, snapshot: Snapshot, commit: str) -> tuple[B
     record = warm.relate(snapshot)
     seconds = time.perf_counter() - started
     counts = record.counts
-    memory = warm.server.memory_bytes()
+    memory = warm.memory_bytes
     built = Built(
         chain.name, chain.family, commit, counts["files"], counts["sites"], counts["unknown"], seconds, memory
     )
@@ -273,7 +273,7 @@ class _Walk:
         sample.verify_asked, sample.unanswered = verified.asked, verified.unanswered
         sample.verify_changed = len(verified.differences)
         sample.requests["verify"] = self.warm.sent().since(before)
-        sample.memory_bytes = self.warm.server.memory_bytes()
+        sample.memory_bytes = self.warm.memory_bytes
         self.warm.kept[0] = related.with_relations(self.chain.family, record)
         return self.warm.records(record)
 

@@ -160,6 +160,11 @@ class Side:
         assert running is not None, "relations were made or verified"
         return running
 
+    @property
+    def memory_bytes(self) -> int:
+        """What its server holds; 0 when verification ended it."""
+        return self.relating.workspace.memory_bytes(self.family)
+
     def sent(self) -> Sent:
         """What that one has been sent so far."""
         server = self.relating.workspace.running(self.family)
