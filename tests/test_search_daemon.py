@@ -81,7 +81,7 @@ FILTERS: list[tuple[dict[str, Any], set[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("filters", "found"), FILTERS, ids=str)
+@pytest.mark.parametrize(("filters", "found"), FILTERS, ids=[str(filters) for filters, _ in FILTERS])
 def test_every_method_takes_the_same_filters(ask: Any, filters: dict[str, Any], found: set[str]) -> None:
     assert paths(ask("search", query="total price", level="L0", **filters)) == found
     assert {
