@@ -13,6 +13,7 @@ from nibd.daemon.reading import Reading
 from nibd.daemon.views import RepositoryViews
 from nibd.ipc.children import ChildDied
 from nibd.query import lexical, symbols
+from nibd.query.ranking.outline import Outline
 from nibd.stores.collection import collect, removable
 from nibd.stores.snapshot import Generation, Publication
 from nibd.stores.types import CheckoutId, ProfileId, View
@@ -88,6 +89,35 @@ def test_what_is_read_is_left_by_a_collection_until_it_was_read(folder: Path, re
         assert (found(outer, "alpha"), hits(outer, "alpha")) == (["alpha"], 1)
     with views.condemning(unneeded) as condemned:
         assert condemned == unneeded
+    made.close()
+
+
+def test_an_outline_made_from_one_of_a_collected_tree_is_that_of_a_fresh_start(
+    folder: Path, repo: Repo
+) -> None:
+    made = Views(folder, repo)
+    first = repo.head()
+    made.repair()
+    views = RepositoryViews(made.stores.folder)
+
+    def outlined(from_views: RepositoryViews) -> Outline:
+        with from_views.reading(MAIN, STRUCTURE) as reading:
+            assert reading is not None
+            return reading.tree.outline
+
+    for name, module in (("old", "alpha"), ("newer", "beta")):
+        repo.git("reset", "-q", "--hard", first)
+        made.repair()
+        made.collect()
+        repo.write(f"{name}.py", f"import {module}\n")
+        repo.commit(name)
+        made.repair()
+        remade = outlined(views)
+        fresh = RepositoryViews(made.stores.folder)
+        assert remade == outlined(fresh)
+        fresh.close()
+        assert remade.has(f"{name}.py".encode())
+    views.close()
     made.close()
 
 

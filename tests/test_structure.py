@@ -235,6 +235,33 @@ def test_a_listing_number_is_never_used_again(store: StructureStore) -> None:
     assert store.add_listing(Bitmap.of([a])) > second
 
 
+def test_a_file_number_is_never_used_again(store: StructureStore, path: Path) -> None:
+    a, b = put(store, A, B)
+    kept = store.add_listing(Bitmap.of([a]))
+    store.collect([kept])
+    store.collect([kept])
+    store.close()
+    with closing(StructureStore.open(path)) as again:
+        (copy,) = put(again, COPY)
+        (other,) = put(again, B)
+    assert a < b < copy < other
+
+
+def test_a_store_of_before_file_numbers_were_kept_is_read_and_written(
+    store: StructureStore, path: Path
+) -> None:
+    a, b = put(store, A, B)
+    kept = store.add_listing(Bitmap.of([a]))
+    store.close()
+    change(path, "DELETE FROM _sqlite_migrations WHERE name = 'm003_collected_rows'")
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("DROP TABLE collected")
+    with closing(StructureStore.open(path)) as again:
+        assert [file.path for _, file in again.files([a, b])] == [A.path, B.path]
+        again.collect([kept])
+        assert put(again, COPY)[0] > b
+
+
 def test_a_reader_sees_what_is_committed_and_creates_nothing(store: StructureStore, path: Path) -> None:
     with closing(StructureStore.open_reader(path)) as reader:
         listing = store.add_listing(Bitmap.of(put(store, A)))

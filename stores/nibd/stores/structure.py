@@ -9,7 +9,8 @@ listing   which file rows a tree holds, as a bitmap; a commit's listing is its p
           bits of the changed files turned
 
 A listing is the base of every view: the difference of two listings is what a view has to repair.
-Only collection removes rows, and only those that no listing holds.
+Only collection removes rows, and only those that no listing holds. No file or listing gets the number of
+one that was removed.
 
 Each row has a checksum, which is looked at whenever the row is read; `CorruptStructure` is raised for one
 that is not as it was written. Not so for the numbers of `counts`, the yes or no of `holds_text` and
@@ -77,6 +78,13 @@ def m002_broken_lines(db: Database) -> None:
     )
 
 
+@migrations()
+def m003_collected_rows(db: Database) -> None:
+    """`collected` is one row: at least the highest number that a collected file had."""
+    db.execute("CREATE TABLE collected (file INTEGER NOT NULL)")
+    db.execute("INSERT INTO collected SELECT coalesce(max(id), 0) FROM file")
+
+
 @dataclass(frozen=True, slots=True)
 class StoredUnit:
     """A unit as structure.db holds it, with the file it stands in."""
@@ -132,7 +140,7 @@ class StructureStore:
         with self._db.transaction() as db:
             for blob, language, fact in facts:
                 _insert_source(db, blob, language, extractor, fact)
-            next_row = int(db.execute("SELECT coalesce(max(id), 0) + 1 FROM file").fetchone()[0])
+            next_row = int(db.execute(_NEXT_FILE).fetchone()[0])
             rows = []
             for file in files:
                 rows.append(_file_row(db, file, extractor, profile, next_row))
@@ -314,6 +322,7 @@ class StructureStore:
             dead_listings = [r[0] for r in db.execute("SELECT id FROM listing") if r[0] not in kept]
             db.executemany("DELETE FROM listing WHERE id = ?", [(i,) for i in dead_listings])
             dead = [r[0] for r in db.execute("SELECT id FROM file") if r[0] not in live]
+            db.execute("UPDATE collected SET file = max(file, ?)", (max(dead, default=0),))
             db.executemany("DELETE FROM file WHERE id = ?", [(i,) for i in dead])
             sources = [r[0] for r in db.execute(_DEAD_SOURCES)]
             for table in ("unit", "import", "broken"):
@@ -376,6 +385,8 @@ _COUNT_BROKEN = """SELECT 'broken:' || f.language AS key, count(*) FROM file f
     JOIN broken ON broken.source = f.source WHERE f.id IN ({marks}) GROUP BY key"""
 _BROKEN = "broken.source, broken.line, broken.checksum"
 _FIND_SOURCE = "SELECT id FROM source WHERE blob = ? AND language = ? AND extractor = ?"
+# Who remembers a file by its row, as the base of an outline is, never finds another under it.
+_NEXT_FILE = "SELECT 1 + max(coalesce((SELECT max(id) FROM file), 0), (SELECT file FROM collected))"
 _NAMED = "unit.name = ? COLLATE NOCASE"
 _DEAD_SOURCES = "SELECT id FROM source WHERE id NOT IN (SELECT source FROM file WHERE source IS NOT NULL)"
 
