@@ -68,8 +68,9 @@ def test_meaning_is_found_and_a_commit_embeds_only_what_it_changed(daemon: Daemo
     for question, plan in (("cooking a loaf", "hybrid"), ("bake_bread", "lexical")):
         chosen = daemon.call("search", plan="auto", path=str(repo.path), query=question, explain=True)
         assert chosen["plan"] == plan, chosen["explain"]["plan"]
-    hurried = daemon.call("search", plan="auto", path=str(repo.path), query="cooking a loaf", time_ms=1)
-    assert hurried["plan"] == "lexical"
+    for time_ms, plan in ((0, "lexical"), (1, "lexical"), (None, "hybrid")):
+        within = {"plan": "auto", "path": str(repo.path), "query": "cooking a loaf", "time_ms": time_ms}
+        assert daemon.call("search", **within)["plan"] == plan
     narrow = daemon.call("search", plan="dense", paths=["b.py"], **query)
     assert narrow["hits"] == []
 

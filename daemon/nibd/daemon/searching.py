@@ -111,7 +111,7 @@ class Searching:
         query = given.text("query")
         plan = given.choice("plan", [AUTO, *Plan], DEFAULT_PLAN) or DEFAULT_PLAN
         widths = given.widths("widths", widths_by_name(LARGEST))
-        time_ms = given.number("time_ms", 0.0) or None
+        time_ms = given.number("time_ms", 0.0) if given.has("time_ms") else None
         level = given.level("level")
         k, offset = _reach(given, 10)
         explain = given.flag("explain", False)

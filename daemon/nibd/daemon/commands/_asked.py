@@ -94,7 +94,7 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--time-ms",
         metavar="N",
-        type=_daemon.natural,
+        type=_daemon.whole,
         help="with --plan auto: what the answer may take longer than one by terms (default: what it takes)",
     )
     parser.add_argument(
