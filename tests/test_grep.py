@@ -254,7 +254,8 @@ def test_filters_narrow_what_is_searched(world: World) -> None:
     paths += ["src/deep/c.go", "tests/test_d.py", "src/e_test.go", "docs/f.md", "src/g.txt"]
     for path in paths:
         world.repo.write(path, "needle\n")
-    world.repo.write("src/bundle.js", "needle " + "x" * 3000 + "\n")
+    for path in ("lib/bundle.test.js", "src/bundle.js"):  # minified: without units, searched all the same
+        world.repo.write(path, "needle " + "x" * 3000 + "\n")
     world.commit()
 
     def files(**params: Any) -> list[str]:
@@ -264,11 +265,12 @@ def test_filters_narrow_what_is_searched(world: World) -> None:
     assert files(paths=["src/*.py", "docs"]) == ["docs/f.md", "src/b.py"]
     assert files(paths=["src/**/*.go"]) == ["src/deep/c.go", "src/e_test.go"]
     assert files(paths=["src", "!src/deep/", "!*.txt"]) == ["src/b.py", "src/bundle.js", "src/e_test.go"]
-    assert files(paths=["!src"]) == ["a.py", "docs/f.md", "tests/test_d.py"]
+    assert files(paths=["!src"]) == ["a.py", "docs/f.md", "lib/bundle.test.js", "tests/test_d.py"]
     assert files(language="go") == ["src/deep/c.go", "src/e_test.go"]
-    assert files(language="javascript") == ["src/bundle.js"]  # minified: without units, searched all the same
-    assert files(tests="only") == ["src/e_test.go", "tests/test_d.py"]
-    assert "tests/test_d.py" not in files(tests="without")
+    assert files(language="javascript") == ["lib/bundle.test.js", "src/bundle.js"]
+    tests = ["lib/bundle.test.js", "src/e_test.go", "tests/test_d.py"]
+    assert files(tests="only") == tests
+    assert files(tests="without") == [path for path in files() if path not in tests]
     assert files(**{"from": "src/deep"}) == files()[-5:][1:]
 
 

@@ -156,7 +156,8 @@ class Grep:
     def _passes(self, filters: Filters, file: FileVersion) -> bool:
         if not has_text(file.skip):
             return False
-        return filters.accept(file.path, file.language if filters.language is None else self._language(file))
+        matters = filters.language is not None or filters.tests is not None
+        return filters.accept(file.path, self._language(file) if matters else file.language)
 
     def _language(self, file: FileVersion) -> str:
         """A file without units is searched all the same, and its row names no language."""
