@@ -151,7 +151,12 @@ def test_a_plan_without_its_part_says_which_and_answers_by_terms(ask: Any) -> No
     answer = ask("search", query="total price", plan="structural")
     assert answer["plan"] == "lexical"
     assert answer["views"]["structural"]["used"] is False
-    assert answer["views"]["structural"]["reason"] == "no language family has its relations yet"
+    assert answer["views"]["structural"]["reason"] == (
+        "there are no relations: switched off by the settings ([relations] enabled)"
+    )
+    commit = answer["snapshot"]["commit"]
+    then = ask("search", query="total price", plan="structural", at=commit)
+    assert then["views"]["structural"]["reason"] == f"{commit[:10]} has no relations"
 
 
 def test_the_planner_says_why(ask: Any) -> None:

@@ -195,6 +195,23 @@ def test_a_session_whose_files_are_gone_says_so_and_damages_nothing(daemon: Daem
         assert names(session.call("symbols", name="alpha")) == ["alpha"]
 
 
+def test_what_a_tree_has_no_files_of_is_not_waited_for(tmp_path: Path) -> None:
+    configure(NO_DENSE.replace("[relations]\nenabled = false\n", ""))
+    notes = Repo(tmp_path / "notes")
+    notes.write("notes.md", "# Alpha\n\nwhat is alpha\n")
+    commit = notes.commit("one")
+    with running() as daemon:
+        daemon.add(notes.path)
+        daemon.published(notes.path)
+        absent = refusal(Session, daemon.socket, notes.path, relations=["javascript"])
+        answer = daemon.call("search", path=str(notes.path), query="alpha", plan="structural")
+    assert absent.code == ErrorCode.VIEW_ABSENT
+    languages = "javascript or typescript or tsx"
+    assert f"no relations of javascript: it has no files in {languages} at {commit[:10]}" in absent.message
+    structural = answer["views"]["structural"]
+    assert structural["reason"] == "it has no files of a language that has relations"
+
+
 def test_relations_that_came_later_are_not_a_sessions_until_it_requires_them(
     daemon: Daemon, repo: Repo
 ) -> None:
@@ -378,4 +395,3 @@ def test_another_connections_session_is_not_traced_into() -> None:
         sessions.close_all()
 
     asyncio.run(scenario())
-

@@ -25,6 +25,8 @@ from nibd.daemon.filtering import AskedFilters, Changes
 from nibd.daemon.navigating import Host
 from nibd.daemon.parameters import Parameters
 from nibd.daemon.reading import Reading
+from nibd.daemon.sessions import shown_at
+from nibd.daemon.status import without_relations
 from nibd.daemon.views import At
 from nibd.ipc.children import ChildDied
 from nibd.ipc.handlers import RequestContext
@@ -211,8 +213,11 @@ class Searching:
         return None
 
     async def _no_relations(self, state: CheckoutState, at: At) -> str | None:
-        found = await self._serving(state, NEEDS[Plan.STRUCTURAL], at, has_relations)
-        return None if found else "no language family has its relations yet"
+        if await self._serving(state, NEEDS[Plan.STRUCTURAL], at, has_relations):
+            return None
+        if at is not None:
+            return f"{shown_at(at)} has no relations"
+        return await without_relations(self._coordinator, state)
 
     async def _way(self, state: CheckoutState, at: At, query: str, chosen: Planned) -> _Way:
         by_terms = replace(chosen, plan=Plan.LEXICAL)

@@ -29,7 +29,7 @@ from nibd.repair.syntax.occurrences import FileSymbols
 from nibd.repair.text import Text, decode
 from nibd.repair.windows import SECTION
 from nibd.stores.bounded_cache import BoundedCache
-from nibd.stores.relation_types import FAMILY_OF, Target
+from nibd.stores.relation_types import FAMILIES, FAMILY_OF, Target
 from nibd.stores.snapshot import Publication, ViewRecord
 from nibd.stores.structure import StoredUnit
 from nibd.stores.types import BlobId, FileVersion, Level, RepoPath, State, View
@@ -365,6 +365,9 @@ def refusal(
         reason = newest.snapshot.views[View.STRUCTURAL].capabilities.get("relations")
         if reason:
             return RpcError(ErrorCode.VIEW_ABSENT, f"{where} has no relations of {family}: {reason}")
+        languages = " or ".join(FAMILIES[family])
+        why = f"it has no files in {languages} at {newest.commit[:10]}"
+        return RpcError(ErrorCode.VIEW_ABSENT, f"{where} has no relations of {family}: {why}")
     if record and record.state in (State.ABSENT, State.FAILED) and not record.serves:
         code = ErrorCode.VIEW_ABSENT if record.state is State.ABSENT else ErrorCode.VIEW_NOT_READY
         return RpcError(code, f"{where} has no relations of {family}: {record.reason}")

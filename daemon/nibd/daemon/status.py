@@ -80,6 +80,19 @@ async def relations_json(
     return described | {"work": dict(record.work), "agreement": wire.agreement(measured)}
 
 
+async def without_relations(coordinator: Coordinator, state: CheckoutState) -> str:
+    """Why nothing answers by relations: what the newest snapshot says of those of each family."""
+    now = await standing(coordinator, state)
+    families = {family: await relations_json(coordinator, state, now, family) for family in now.relating}
+    if not families:
+        return "it has no files of a language that has relations"
+    reasons = {family: str(each["reason"] or each["state"]) for family, each in families.items()}
+    if len(set(reasons.values())) == 1:
+        return f"there are no relations: {next(iter(reasons.values()))}"
+    told = "; ".join(f"{family}: {reason}" for family, reason in reasons.items())
+    return f"there are no relations: {told}"
+
+
 def relations_now(
     coordinator: Coordinator, state: CheckoutState, newest: Publication | None, family: str
 ) -> tuple[ViewRecord | None, str]:
@@ -93,9 +106,7 @@ def relations_now(
     return record and coordinator.navigation.now(state.checkout.id, family, record), doing
 
 
-async def view_json(
-    coordinator: Coordinator, state: CheckoutState, now: Standing, view: View
-) -> JsonObject:
+async def view_json(coordinator: Coordinator, state: CheckoutState, now: Standing, view: View) -> JsonObject:
     if now.newest is None:
         return wire.no_view(*_pending(coordinator, state, view)) | {"work": {}}
     serving = now.serving[view]
