@@ -407,6 +407,8 @@ def test_hostile_patterns_take_no_time_worth_mentioning(world: World) -> None:
         ({"pattern": "a", "paths": ["src/["]}, "paths: 'src/['"),
         ({"pattern": "a", "paths": "src"}, "paths: found 'src'"),
         ({"pattern": "a", "language": "klingon"}, "language: found 'klingon'"),
+        ({"pattern": "a", "kinds": ["class", "klingon"]}, "kinds: found 'klingon'; allowed: file, "),
+        ({"pattern": "a", "kinds": "class"}, "kinds: found 'class'; allowed: a list of file, "),
         ({"pattern": "a", "context": 21}, "context: found 21"),
         ({"pattern": "a", "mode": "words"}, "mode: found 'words'"),
         ({"pattern": "a", "from": "/etc"}, "from: found '/etc'"),

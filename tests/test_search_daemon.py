@@ -185,6 +185,9 @@ def test_commands_take_filters_pages_and_plans(home: Home, shop: Repo) -> None:
 
     assert "shop/till.py" in out("search", "total price", "--changed-since", "HEAD~1", "--kind", "function")
     assert "nothing found" in out("symbols", "total_price", "--language", "go", status=1)
+    for command in ("search", "symbols", "grep"):
+        said = home.nibd(command, "weigh", "--kind", "klingon", "--repo", shop.path, status=2).err
+        assert "kinds: found 'klingon'; allowed: file, " in said
     assert "Basket.weigh" in out("symbols", "weigh", "--no-tests", "--path", "/shop")
     assert "shop/till.py:1" in out("grep", "def", "--changed-since", "HEAD~1")
     explained = out("search", "Basket", "--explain", "--plan", "auto", "--width", "seeds=2")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from nibd.repair.languages import CODE_LANGUAGES
+from nibd.repair.languages import CODE_LANGUAGES, UNIT_KINDS
 from nibd.repair.syntax import Syntax, parse, read_syntax, spec_of
 from nibd.repair.syntax.brackets import is_nested_deeper
 from nibd.repair.text import Text, decode
@@ -103,6 +103,11 @@ def test_units_stand_in_document_order_inside_their_parents(source: Path) -> Non
 def test_first_rank_goldens_have_fifty_units(language: str) -> None:
     found = [read_source(source) for source in SOURCES if source.parent.name == language]
     assert sum(len(syntax.units) - 1 for syntax in found) >= 50
+
+
+def test_the_kinds_that_can_be_asked_for_are_those_that_units_have() -> None:
+    found = {unit.kind for source in SOURCES for unit in read_source(source).units}
+    assert found | {"window", "section"} == set(UNIT_KINDS)
 
 
 def test_every_code_language_with_a_spec_has_goldens() -> None:

@@ -18,12 +18,11 @@ from nibd.daemon.registry import Checkout
 from nibd.ipc.messages import ErrorCode, RpcError
 from nibd.query.filters import Filters
 from nibd.repair.git import GitError, open_source
-from nibd.repair.languages import CODE_LANGUAGES, MARKDOWN, TEXT
+from nibd.repair.languages import CODE_LANGUAGES, MARKDOWN, TEXT, UNIT_KINDS
 from nibd.stores.types import CommitId, RepoPath, TreeId
 
 LANGUAGES = (*CODE_LANGUAGES, MARKDOWN, TEXT)
 MAX_GLOBS = 100
-MAX_KINDS = 32
 REMEMBERED = 16
 
 
@@ -70,7 +69,7 @@ class AskedFilters:
             raise RpcError(ErrorCode.INVALID_PARAMS, f"paths: {error}") from error
         language = given.choice("language", LANGUAGES, None)
         tests = given.choice("tests", ["only", "without"], None)
-        kinds = frozenset(given.texts("kinds", MAX_KINDS))
+        kinds = frozenset(given.some("kinds", UNIT_KINDS))
         changed_since = given.commit_id("changed_since")
         filters = Filters(
             globs=globs if globs.wanted or globs.unwanted else None,

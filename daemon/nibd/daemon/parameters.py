@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
@@ -66,6 +66,18 @@ class Parameters:
         of_texts = isinstance(value, list) and all(isinstance(each, str) and each for each in value)
         if not isinstance(value, list) or not of_texts or len(value) > most:
             raise _refused(name, value, f"a list of at most {most} texts, none empty")
+        return [str(each) for each in value]
+
+    def some(self, name: str, allowed: Collection[str]) -> list[str]:
+        """A list of any of `allowed`; by default there are none."""
+        value = self._left.pop(name, None)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise _refused(name, value, f"a list of {', '.join(allowed)}")
+        for each in value:
+            if not isinstance(each, str) or each not in allowed:
+                raise _refused(name, each, ", ".join(allowed))
         return [str(each) for each in value]
 
     def objects(self, name: str, most: int) -> list[JsonObject]:

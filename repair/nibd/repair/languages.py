@@ -19,6 +19,16 @@ CODE_LANGUAGES = (
 )  # fmt: skip
 """Those whose units are found by a grammar. `javascript` includes JSX; `tsx` is TypeScript with JSX."""
 
+UNIT_KINDS = (
+    "file", "window", "section",
+    "actor", "annotation", "class", "companion", "concept", "constant", "delegate", "enum", "extension",
+    "given", "global", "impl", "interface", "module", "namespace", "object", "protocol", "record",
+    "singleton", "struct", "trait", "type", "union",
+    "constructor", "deinit", "destructor", "event", "function", "indexer", "init", "initializer", "macro",
+    "method", "operator", "property", "prototype", "subscript",
+)  # fmt: skip
+"""What the units of any language can be: those of text, scopes, callables."""
+
 _HEADER_BYTES = 65_536
 """How much of a `.h` file is looked at."""
 
