@@ -199,6 +199,36 @@ mod tests {
         assert tree.units("Test of " + issue)[0][1] != "pick"
 
 
+def test_a_method_that_is_called_like_a_test_is_none(tmp_path: Path) -> None:
+    text = """class Jam:
+    def test_gooseberry(self):
+        return self.gooseberry
+
+
+class TestJam:
+    def test_gooseberry(self):
+        return self.gooseberry
+"""
+    issue = "gooseberry is wrong\n\nThe gooseberry is not ripe.\n"
+    with ranked_tree(
+        tmp_path, {"src/a.py": text, "src/b.py": "def pick(gooseberry): ...\n", **FILLER}
+    ) as tree:
+        names = [name for _, name in tree.units(issue)]
+        assert set(names[:2]) == {"Jam.test_gooseberry", "pick"}
+        assert names[2] == "TestJam.test_gooseberry"
+
+
+def test_what_an_issue_mentions_is_never_taken_for_a_test(tmp_path: Path) -> None:
+    text = "def test_ripeness(gooseberry):\n    return gooseberry\n\ndef test_size(gooseberry): ...\n"
+    issue = "`test_ripeness` of a gooseberry is wrong\n\nThe gooseberry is not ripe.\n"
+    with ranked_tree(
+        tmp_path, {"src/a.py": text, "src/b.py": "def pick(gooseberry): ...\n", **FILLER}
+    ) as tree:
+        names = [name for _, name in tree.units(issue)]
+        assert set(names[:2]) == {"test_ripeness", "pick"}
+        assert names[2] == "test_size"
+
+
 def test_equal_scores_go_by_address(tmp_path: Path) -> None:
     files = {f"src/{name}/x.py": "def convert(v): ...\n" for name in "cab"}
     with ranked_tree(tmp_path, {**files, **FILLER}) as tree:

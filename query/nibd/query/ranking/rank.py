@@ -30,7 +30,7 @@ from nibd.query.ranking.path_classes import asked_for, path_classes
 from nibd.query.ranking.spreading import spread
 from nibd.query.ranking.understanding import Shape, Understood, understand
 from nibd.stores.lexical import Population
-from nibd.stores.types import Level, Unit
+from nibd.stores.types import Level, RepoPath, Unit
 
 EXPLAINED_TERMS = 24
 MORE_UNITS = 3
@@ -137,6 +137,7 @@ class _Files:
     ) -> None:
         self._tree, self._terms, self._counted = tree, terms, counted
         self._shape, self._asked = understood.shape, asked_for(understood.title)
+        self._mentioned = mentioned
         self._defined = mentioned.units if self._shape is Shape.SYMBOL else {}
         files = counted.files
         classes = [path_classes(file.path, file.language) for file in files]
@@ -156,19 +157,23 @@ class _Files:
         """The best units as (file, ordinal, score), folded by name."""
         best = (at for at in _by_path(self._counted, self.scores) if wanted.is_any or self._has(at, wanted))
         numbers, scores = self._unit_scores(np.sort(np.array(list(islice(best, most_files)), np.int64)))
-        found = self._first(numbers, scores, lambda unit: wanted(unit) and not self._is_later(unit), k)
+        found = self._first(
+            numbers, scores, lambda at, unit: wanted(unit) and not self._is_later(at, unit), k
+        )
         if len(found) < k:
             later = self._first(
-                numbers, scores - weights.LATER, lambda unit: wanted(unit) and self._is_later(unit), k
+                numbers, scores - weights.LATER, lambda at, unit: wanted(unit) and self._is_later(at, unit), k
             )
             found |= {name: place for name, place in later.items() if name not in found}
         return list(found.values())[:k]
 
-    def _is_later(self, unit: Unit) -> bool:
-        return self._shape is Shape.ISSUE and is_later(unit, self._asked)
+    def _is_later(self, number: int, unit: Unit) -> bool:
+        return self._shape is Shape.ISSUE and is_later(
+            unit, self._asked, self._key(number) in self._mentioned.units
+        )
 
     def _first(
-        self, numbers: Ints, scores: Floats, wanted: Callable[[Unit], bool], k: int
+        self, numbers: Ints, scores: Floats, wanted: Callable[[int, Unit], bool], k: int
     ) -> dict[Hashable, tuple[int, int, float]]:
         """The best units that are wanted, at least `k` where there are as many."""
         some = MORE_UNITS * k
@@ -209,12 +214,14 @@ class _Files:
         return numbers, sums.unit_scores(text[numbers], words[numbers], title[numbers], of_files, defined)
 
     def _definition(self, number: int) -> float:
+        return self._defined.get(self._key(number), 0.0)
+
+    def _key(self, number: int) -> tuple[RepoPath, int]:
         at = int(self._counted.file_of[number])
-        key = (self._counted.files[at].path, number - int(self._counted.first[at]))
-        return self._defined.get(key, 0.0)
+        return self._counted.files[at].path, number - int(self._counted.first[at])
 
     def _kept(
-        self, numbers: Ints, scores: Floats, wanted: Callable[[Unit], bool], some: int
+        self, numbers: Ints, scores: Floats, wanted: Callable[[int, Unit], bool], some: int
     ) -> dict[Hashable, tuple[int, int, float]]:
         """The first `some` units, and those that equal the last; in order, those wanted, folded."""
         order = np.argsort(-scores, kind="stable")
@@ -225,7 +232,7 @@ class _Files:
             at = int(self._counted.file_of[numbers[place]])
             ordinal = int(numbers[place] - self._counted.first[at])
             unit = self._of_file(at)[ordinal]
-            if wanted(unit):
+            if wanted(int(numbers[place]), unit):
                 address = (self._counted.files[at].path, unit.start_line, unit.end_line, unit.kind, ordinal)
                 found.append((-float(scores[place]), address, at, unit.qualified))
         best: dict[Hashable, tuple[int, int, float]] = {}
