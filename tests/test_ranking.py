@@ -117,6 +117,17 @@ def test_the_qualifier_of_a_name_tells_which_of_equal_names_is_meant(tmp_path: P
         assert tree.units("Alpha.run")[0] == ("src/a.py", "Alpha.run")
 
 
+def test_a_qualified_name_comes_before_one_whose_folder_is_called_like_the_class(tmp_path: Path) -> None:
+    uses = "class View:\n    def dispatch(self):\n        return flask.dispatch(Flask.dispatch)\n"
+    files = {
+        "src/flask/app.py": "class Flask:\n    def dispatch(self, a, b, c, d, e):\n        return a + b\n",
+        "src/flask/flask_views.py": uses, **FILLER,
+    }  # fmt: skip
+    with ranked_tree(tmp_path, files) as tree:
+        for query in ("Flask.dispatch", "flask::dispatch"):
+            assert tree.units(query)[0] == ("src/flask/app.py", "Flask.dispatch")
+
+
 def test_a_word_in_code_tells_less_than_one_in_the_title(tmp_path: Path) -> None:
     files = {"src/a.py": "def marmalade(): ...\n", "src/b.py": "def gooseberry(): ...\n", **FILLER}
     issue = "marmalade is wrong\n\n```\ngooseberry\n```\n"

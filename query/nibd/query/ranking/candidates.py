@@ -46,12 +46,14 @@ class Tree:
 class Named:
     """What the query names outright: files by path and by stack frame, units by identifier.
 
-    A unit is known by its file's path and its ordinal.
+    A unit is known by its file's path and its ordinal. `qualified` are those whose qualified name ends in
+    an identifier of several components.
     """
 
     paths: dict[RepoPath, float] = field(default_factory=dict)
     frames: dict[RepoPath, float] = field(default_factory=dict)
     units: dict[tuple[RepoPath, int], float] = field(default_factory=dict)
+    qualified: set[tuple[RepoPath, int]] = field(default_factory=set)
 
     def defines(self) -> dict[RepoPath, float]:
         """By file the best definition in it."""
@@ -74,7 +76,7 @@ def named(tree: Tree, understood: Understood) -> Named:
     return Named(
         _path_scores(tree, understood.paths[: weights.MOST_PATHS]),
         _frame_scores(tree, understood.frames[: weights.MOST_PATHS]),
-        _definition_scores(tree, understood.identifiers),
+        *_definition_scores(tree, understood.identifiers),
     )
 
 
@@ -123,13 +125,18 @@ def _looks_ordinary(path: RepoPath) -> bool:
 
 def _definition_scores(
     tree: Tree, identifiers: Iterable[tuple[str, Zone]]
-) -> dict[tuple[RepoPath, int], float]:
-    """Per unit: zone weight / (1 + ln files that define the name), up to doubled by matching qualifiers."""
+) -> tuple[dict[tuple[RepoPath, int], float], set[tuple[RepoPath, int]]]:
+    """Per unit: zone weight / (1 + ln files that define the name), up to doubled by matching qualifiers.
+
+    For a unit whose qualified name ends in the whole identifier only such files count, as nothing else is
+    so called; these units are the second part.
+    """
     strongest: dict[str, float] = {}
     for identifier, zone in identifiers:
         strongest[identifier] = max(strongest.get(identifier, 0.0), weights.DEFINITION_ZONES[zone])
     kept = sorted(strongest.items(), key=lambda each: -each[1])[: weights.MOST_IDENTIFIERS]
     scores: dict[tuple[RepoPath, int], float] = {}
+    qualified: set[tuple[RepoPath, int]] = set()
     looked_up: dict[str, list[StoredUnit]] = {}
     for identifier, weight in kept:
         parts = [part for part in _COMPONENTS.split(identifier) if part]
@@ -137,9 +144,13 @@ def _definition_scores(
             if name not in looked_up:
                 looked_up[name] = _definitions(tree, name)
             value = weight * (weights.QUALIFIER_SHARE if depth else 1.0)
-            qualifiers = {part.lower() for part in parts[: len(parts) - 1 - depth]}
-            _score(looked_up[name], value, qualifiers, scores)
-    return scores
+            before = [part.lower() for part in parts[: len(parts) - 1 - depth]]
+            whole = [unit for unit in looked_up[name] if before and _ends_with(unit, [*before, name.lower()])]
+            _score(looked_up[name], value, set(before), scores)
+            _score(whole, value, set(before), scores)
+            if not depth:
+                qualified.update((unit.file.path, unit.ordinal) for unit in whole)
+    return scores, qualified
 
 
 def _definitions(tree: Tree, name: str) -> list[StoredUnit]:
@@ -157,6 +168,10 @@ def _score(
         matched = len(qualifiers & _around(unit)) / len(qualifiers) if qualifiers else 0.0
         key = (unit.file.path, unit.ordinal)
         scores[key] = max(scores.get(key, 0.0), value * (1 + matched))
+
+
+def _ends_with(unit: StoredUnit, parts: Sequence[str]) -> bool:
+    return components(unit.qualified.lower())[-len(parts) :] == parts
 
 
 def _around(unit: StoredUnit) -> set[str]:

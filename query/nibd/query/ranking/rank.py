@@ -214,7 +214,8 @@ class _Files:
         return numbers, sums.unit_scores(text[numbers], words[numbers], title[numbers], of_files, defined)
 
     def _definition(self, number: int) -> float:
-        return self._defined.get(self._key(number), 0.0)
+        key = self._key(number)
+        return self._defined.get(key, 0.0) + weights.QUALIFIED * (key in self._mentioned.qualified)
 
     def _key(self, number: int) -> tuple[RepoPath, int]:
         at = int(self._counted.file_of[number])

@@ -61,6 +61,8 @@ DEFINITION_ZONES: Mapping[Zone, float] = {
 }  # fmt: skip
 QUALIFIER_SHARE = 0.5
 """What the component before the last one counts: of `Job.run`, `Job`."""
+QUALIFIED = 10.0
+"""For a query of one word, a unit whose qualified name ends in it: more than scores lie apart."""
 MOST_DEFINITIONS = 200
 """A name that more units have tells nothing."""
 MOST_IDENTIFIERS = 48
