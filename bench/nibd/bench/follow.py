@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from nibd.bench.dense_rebuild import Answer, DenseRebuilder, Request
-from nibd.bench.rebuild import Rebuilt, compare, rebuild
+from nibd.bench.rebuild import Rebuilt, compare, newest_of, rebuild
 from nibd.bench.report import Report
 from nibd.bench.session import Moved, Session
 from nibd.query.comparison import Comparison
@@ -73,7 +73,7 @@ def _samples(
         session.settle()
         scratch = session.world.root / "rebuilt"
         rebuilt = rebuild(session.work_tree, new, scratch)
-        compared = compare(session.folder, moved.snapshot, rebuilt)
+        compared = compare(session.folder, newest_of(session.folder, moved.snapshot), rebuilt)
         full = number in (0, len(commits) - 2) or _texts(dense) <= full_texts
         again = _dense(session, new, dense[1], scratch, full, rebuilder) if rebuilder and dense else None
         sample = _sample(session.changed_files(old, new), moved, dense, rebuilt, compared, again)

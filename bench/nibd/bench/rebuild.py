@@ -87,6 +87,15 @@ def published(folder: RepositoryFolder, generation: int) -> Snapshot:
         catalog.close()
 
 
+def newest_of(folder: RepositoryFolder, snapshot: Snapshot) -> Snapshot:
+    """The newest one of its tree: an older one may be collected as soon as that is published."""
+    catalog = Catalog.open_reader(folder.catalog)
+    try:
+        return [each for each in catalog.snapshots() if each.tree == snapshot.tree][-1]
+    finally:
+        catalog.close()
+
+
 def compare(folder: RepositoryFolder, snapshot: Snapshot, rebuilt: Rebuilt) -> list[Comparison]:
     """Units, and the lexical view by the scores and order of 200 queries at every level."""
     with side(folder, snapshot) as old, side(rebuilt.folder, rebuilt.snapshot) as new:
