@@ -33,7 +33,7 @@ def test_the_first_build_of_a_large_repository_delays_nobody(
     assert not events(daemon, "job_done", repository=added["repository"])
     assert settled(daemon, many.path)["files"]["indexed"] == 3000
     order = [event["commit"] for event in events(daemon, "job_done", job="repair")]
-    assert order[-2:] == [commit, many.head()]
+    assert order.index(commit) < order.index(many.head())  # what comes of relations may follow
 
 
 def test_an_amended_commit_whose_objects_are_gone_is_left_behind(daemon: Daemon, repo: Repo) -> None:
