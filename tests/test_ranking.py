@@ -74,6 +74,28 @@ def test_the_last_frame_of_a_stack_trace_tells_most(tmp_path: Path) -> None:
         assert 0 < evidence["is in the stack trace"] < 1
 
 
+JAR = "\n".join(f"def {name}(jar):\n    jar.lid()\n    return jar\n" for name in ("close", "fill", "shake"))
+
+
+def test_a_line_of_a_file_tells_the_unit_that_holds_it(tmp_path: Path) -> None:
+    files = {"src/jar.py": JAR, "src/numbers.py": "def jar(py):\n    return 6, 6, 6\n", **FILLER}
+    with ranked_tree(tmp_path, files) as tree:
+        assert tree.units("jar.py:6")[0] == ("src/jar.py", "fill")
+        assert tree.units("the jar is open\n\nSee src/jar.py:10.")[0] == ("src/jar.py", "shake")
+
+
+def test_the_function_of_a_frame_tells_more_than_its_line(tmp_path: Path) -> None:
+    frame = '  File "/usr/lib/src/jar.py", line {}, in {}'
+    with ranked_tree(tmp_path, {"src/jar.py": JAR, **FILLER}) as tree:
+        for line, function, expected in (
+            (2, "shake", "shake"),
+            (10, "<lambda>", "shake"),
+            (99, "fill", "fill"),
+        ):
+            issue = f"the jar is open\n\n```\nTraceback\n{frame.format(line, function)}\n```\n"
+            assert tree.units(issue)[0] == ("src/jar.py", expected)
+
+
 def test_forms_of_a_word_are_one(tmp_path: Path) -> None:
     files = {"src/a.py": "def parse_entry(text):\n    return text\n", **FILLER}
     with ranked_tree(tmp_path, files) as tree:

@@ -114,3 +114,16 @@ def test_rows_of_tables_are_data_and_a_configuration_is_the_environment() -> Non
     assert tokens(text, Zone.CODE) == ["plum", "pear"]
     assert tokens(text, Zone.PROSE) == ["a", "b", "says", "fig"]
     assert tokens(text, Zone.ENVIRONMENT) == ["quince", "1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "zone", "expected"),
+    [
+        ("helpers.py:200", Zone.TITLE, ["helpers", "py"]),
+        ("t\nsee b.go:31:4 at 12:30", Zone.PROSE, ["see", "b", "go", "at", "12", "30"]),
+        ('t\n  File "b.py", line 12, in run3', Zone.TRACE, ["File", "b", "py", "line", "in", "run3"]),
+        ("t\n    at Job.run (/b.js:10:5)", Zone.TRACE, ["at", "Job", "run", "b", "js"]),
+    ],
+)  # fmt: skip
+def test_the_number_of_a_line_is_no_word(text: str, zone: Zone, expected: list[str]) -> None:
+    assert tokens(text, zone) == expected

@@ -26,7 +26,7 @@ from nibd.stores.bitmap import Bitmap
 from nibd.stores.facts import FactStore
 from nibd.stores.lexical import LexicalGeneration
 from nibd.stores.structure import StoredUnit, StructureStore
-from nibd.stores.types import Level, RepoPath
+from nibd.stores.types import Level, RepoPath, Unit
 
 _COMPONENTS = re.compile(r"\.|::|->|#|\\")
 
@@ -47,13 +47,14 @@ class Named:
     """What the query names outright: files by path and by stack frame, units by identifier.
 
     A unit is known by its file's path and its ordinal. `qualified` are those whose qualified name ends in
-    an identifier of several components.
+    an identifier of several components; `places` those that a stack frame or a line of a file tells.
     """
 
     paths: dict[RepoPath, float] = field(default_factory=dict)
     frames: dict[RepoPath, float] = field(default_factory=dict)
     units: dict[tuple[RepoPath, int], float] = field(default_factory=dict)
     qualified: set[tuple[RepoPath, int]] = field(default_factory=set)
+    places: dict[tuple[RepoPath, int], float] = field(default_factory=dict)
 
     def defines(self) -> dict[RepoPath, float]:
         """By file the best definition in it."""
@@ -77,6 +78,7 @@ def named(tree: Tree, understood: Understood) -> Named:
         _path_scores(tree, understood.paths[: weights.MOST_PATHS]),
         _frame_scores(tree, understood.frames[: weights.MOST_PATHS]),
         *_definition_scores(tree, understood.identifiers),
+        _place_scores(tree, understood),
     )
 
 
@@ -203,6 +205,32 @@ def _frame_scores(tree: Tree, frames: Iterable[Frame]) -> dict[RepoPath, float]:
                 value = 1 / (1 + weights.FRAME_DEPTH * frame.depth) / len(found)
                 scores[path] = max(scores.get(path, 0.0), value)
     return scores
+
+
+def _place_scores(tree: Tree, understood: Understood) -> dict[tuple[RepoPath, int], float]:
+    """By unit that a frame or a line of a file tells, as much as that tells of its file."""
+    told = [(f.path, f.line, f.function, 1 / (1 + weights.FRAME_DEPTH * f.depth)) for f in understood.frames]
+    told += [(p.path, p.line, "", weights.PATH_ZONES[p.zone]) for p in understood.positions]
+    scores: dict[tuple[RepoPath, int], float] = {}
+    for text, line, function, value in told[: weights.MOST_PATHS]:
+        found, _ = files_of_path(text, tree.outline)
+        found = [path for path in found if _looks_ordinary(path)] or found
+        for path in found if len(found) <= weights.MOST_FILES_OF_FRAME else ():
+            at = tree.structure.at_path(tree.listing, path)
+            if at is not None and at[1].skip is None:
+                units = tree.facts.recent_units(at[1].blob, at[1].language)
+                for ordinal in _at_place(units, line, function):
+                    key = (path, ordinal)
+                    scores[key] = max(scores.get(key, 0.0), value / len(found))
+    return scores
+
+
+def _at_place(units: Sequence[Unit], line: int, function: str) -> list[int]:
+    """The units of that name, since lines move from version to version; else the innermost at the line."""
+    name = (components(function) or [""])[-1]
+    called = [at for at, unit in enumerate(units) if name and unit.name == name]
+    holding = [at for at, unit in enumerate(units) if at and unit.start_line <= line <= unit.end_line]
+    return [at for at in called if at in holding] or called or holding[-1:]
 
 
 def files_of_path(text: str, outline: Outline) -> tuple[list[RepoPath], int]:

@@ -210,12 +210,16 @@ class _Files:
         )
         numbers = text_scores.distinct(weighed.units)
         of_files = self.scores[counted.file_of[numbers]]
-        defined = np.array([self._definition(int(number)) for number in numbers] if self._defined else 0.0)
+        told = self._defined or self._mentioned.places
+        defined = np.array([self._definition(int(number)) for number in numbers] if told else 0.0)
         return numbers, sums.unit_scores(text[numbers], words[numbers], title[numbers], of_files, defined)
 
     def _definition(self, number: int) -> float:
         key = self._key(number)
-        return self._defined.get(key, 0.0) + weights.QUALIFIED * (key in self._mentioned.qualified)
+        score = weights.PLACE * self._mentioned.places.get(key, 0.0)
+        if self._shape is Shape.SYMBOL:
+            score += self._defined.get(key, 0.0) + weights.QUALIFIED * (key in self._mentioned.qualified)
+        return score
 
     def _key(self, number: int) -> tuple[RepoPath, int]:
         at = int(self._counted.file_of[number])

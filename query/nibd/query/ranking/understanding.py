@@ -45,15 +45,28 @@ class Frame:
     depth: int
 
 
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A line of a file that is named outside of stack frames."""
+
+    path: str
+    line: int
+    zone: Zone
+
+
 @dataclass(slots=True)
 class Understood:
-    """Each token, identifier and path with its zone, in the order of the query. `title` is a line."""
+    """Each token, identifier and path with its zone, in the order of the query. `title` is a line.
+
+    The number of a line is no token.
+    """
 
     title: str = ""
     tokens: list[tuple[str, Zone]] = field(default_factory=list)
     identifiers: list[tuple[str, Zone]] = field(default_factory=list)
     paths: list[tuple[str, Zone]] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
+    positions: list[Position] = field(default_factory=list)
     shape: Shape = Shape.ISSUE
 
 
@@ -99,6 +112,8 @@ _PATH = re.compile(
     r"(?<![\w@])(?:[\w.@+-]+/)+[\w.@+-]+|\b[\w-]+(?:\.[\w-]+)*\.(?:py|js|jsx|ts|tsx|go|rs|c|h|cc|cpp|hpp"
     r"|java|rb|php|kt|swift|scala|sh|md|rst|json|ya?ml|toml|css|html|cs)\b"
 )
+_POSITION = re.compile(r"([\w@+-][\w./@+-]{0,200}\.[A-Za-z]\w{0,4}):(\d{1,9})(?::\d+)?\b")
+_LINE_NUMBER = re.compile(r"(?<=\w):\d+(?::\d+)?\b|(?<=, line )\d+\b")
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|#)[A-Za-z_$~][\w$]*)*(?:\(\))?")
 _NAME_LIKE = re.compile(
     r"[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]|^_+[A-Za-z]|::|->|[A-Za-z_]\.[A-Za-z_]|^[A-Z][A-Z]+[a-z]"
@@ -122,7 +137,7 @@ def understand(text: str) -> Understood:
     words = text.split()
     if len(words) == 1:
         found.shape = Shape.SYMBOL
-        found.identifiers.append((words[0], Zone.TITLE))
+        found.identifiers.append((_POSITION.sub(r"\1", words[0]), Zone.TITLE))
     elif len(words) <= SHORT_WORDS and "\n" not in text.strip():
         found.shape = Shape.SHORT
     found.identifiers = [each for each in found.identifiers if len(each[0]) <= IDENTIFIER_CHARACTERS]
@@ -208,4 +223,9 @@ def _collect(found: Understood, text: str, zone: Zone) -> None:
         quoted = zone in (Zone.INLINE, Zone.TITLE_CODE) and len(name) > 2
         if quoted or name != match[0] or _NAME_LIKE.search(name):
             found.identifiers.append((name, zone))
+    if zone is Zone.TRACE:
+        text = _LINE_NUMBER.sub("", text)
+    elif ":" in text:
+        found.positions += [Position(match[1], int(match[2]), zone) for match in _POSITION.finditer(text)]
+        text = _POSITION.sub(r"\1", text)
     found.tokens += [(match[0], zone) for match in _WORD.finditer(text)]
