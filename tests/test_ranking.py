@@ -84,6 +84,13 @@ def test_a_line_of_a_file_tells_the_unit_that_holds_it(tmp_path: Path) -> None:
         assert tree.units("the jar is open\n\nSee src/jar.py:10.")[0] == ("src/jar.py", "shake")
 
 
+def test_a_line_tells_a_unit_that_has_no_word_of_the_query(tmp_path: Path) -> None:
+    text = "def first(box):\n    return box\n\n\ndef second(box):\n    return box\n"
+    files = {"src/helpers.py": text, "tests/test_helpers.py": "def test_helpers():\n    return 5\n", **FILLER}
+    with ranked_tree(tmp_path, files) as tree:
+        assert tree.units("helpers.py:5")[0] == ("src/helpers.py", "second")
+
+
 def test_the_function_of_a_frame_tells_more_than_its_line(tmp_path: Path) -> None:
     frame = '  File "/usr/lib/src/jar.py", line {}, in {}'
     with ranked_tree(tmp_path, {"src/jar.py": JAR, **FILLER}) as tree:

@@ -199,7 +199,7 @@ class _Files:
         return {"file": float(self.scores[at])} | {k: v for k, v in (found | taken).items() if v}
 
     def _unit_scores(self, files: Ints) -> tuple[Ints, Floats]:
-        """Units of these files that have a term of the query, and their scores."""
+        """Units of these files that have a term of the query or are told by a place, and their scores."""
         counted, terms = self._counted, self._terms
         totals = self._tree.generation.totals(Population.UNITS)
         within = np.isin(counted.file_of, files)
@@ -208,11 +208,18 @@ class _Files:
             text_scores.unit_scores(weighed, terms.importance[each], len(counted.file_of), weights.UNIT_K1)
             for each in (ALL, WORDS, TITLE)
         )
-        numbers = text_scores.distinct(weighed.units)
+        numbers = np.union1d(text_scores.distinct(weighed.units), self._told(files))
         of_files = self.scores[counted.file_of[numbers]]
         told = self._defined or self._mentioned.places
         defined = np.array([self._definition(int(number)) for number in numbers] if told else 0.0)
         return numbers, sums.unit_scores(text[numbers], words[numbers], title[numbers], of_files, defined)
+
+    def _told(self, files: Ints) -> Ints:
+        """Units of these files that a frame or a line tells."""
+        counted = self._counted
+        at_path = {counted.files[at].path: int(counted.first[at]) for at in files}
+        told = [at_path[path] + ordinal for path, ordinal in self._mentioned.places if path in at_path]
+        return np.array([number for number in told if counted.unit_lengths[number] > 0], np.int64)
 
     def _definition(self, number: int) -> float:
         key = self._key(number)

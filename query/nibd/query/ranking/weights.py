@@ -71,7 +71,7 @@ MOST_FILES_OF_PATH = 5
 MOST_FILES_OF_FRAME = 3
 FRAME_DEPTH = 0.3
 """The last frame counts 1, the one d before it 1 / (1 + 0.3 d)."""
-PLACE = 1.0
+PLACE = 2.0
 """What a unit gets that a frame or a line tells, times what that tells of its file."""
 MOST_PATHS = 64
 STEM_CHARACTERS = 4
