@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -101,6 +102,20 @@ def running(environment: dict[str, str] | None = None) -> Iterator[Daemon]:
 
 
 NO_DENSE = "[dense]\nenabled = false\n[relations]\nenabled = false\n"
+
+
+@contextmanager
+def running_at_home(home: Path) -> Iterator[Daemon]:
+    """One that outlives a test, in a home of its own, without meaning and relations."""
+    folders = {f"XDG_{name}_HOME": str(home / name.lower()) for name in ("CONFIG", "STATE", "CACHE", "DATA")}
+    config = home / "config" / "nibd" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(NO_DENSE)
+    with (
+        tempfile.TemporaryDirectory(prefix="nibd-") as runtime,
+        running({"HOME": str(home), "XDG_RUNTIME_DIR": runtime, **folders}) as daemon,
+    ):
+        yield daemon
 
 
 def configure(text: str) -> None:

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from gitrepo import Repo
-from language_servers import SAMPLES, search
+from language_servers import SAMPLES
 from live_world import CERTAIN, SETTINGS, WAIT_S, LiveHome, hits, lines
+from navigator_jobs import job
 from nibd.daemon import live_wire
 from nibd.daemon.live_wire import Ask
-from nibd.daemon.navigator import Job
 from nibd.ipc.children import ChildProcess
 from nibd.ipc.client import Client
 from nibd.ipc.messages import ErrorCode, RpcError
@@ -417,22 +417,6 @@ def test_a_question_does_not_move_servers_that_are_at_work_on_another_tree(tmp_p
         (found,) = live_wire.defined(answer["found"])
         assert (answer["tree"], found.targets[0].path) == (small.tree, b"shapes.py")
         assert made["families"]["python"]["state"] == "ready"
-
-
-def job(world: World, snapshot: Snapshot) -> dict[str, Any]:
-    found = search()
-    return Job(
-        folder=str(world.folder.root),
-        work_tree=str(world.repo.path),
-        generation=snapshot.generation,
-        tree=snapshot.tree,
-        path=found.path,
-        folders=[str(folder) for folder in found.folders],
-        home=str(found.home),
-        go_modules=str(found.home),
-        cargo_home=str(found.home),
-        families=["python"],
-    ).as_params()
 
 
 def question(world: World, snapshot: Snapshot) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 from cli_run import PROGRAM
-from daemon_world import NO_DENSE, Daemon, running
+from daemon_world import Daemon, running_at_home
 from gitrepo import Repo
 from made_navigation import publish_relations
 from nibd.ipc.messages import ErrorCode, RpcError
@@ -60,15 +59,7 @@ class World:
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     """One daemon, in a home of its own, for a repository of each test."""
-    home = tmp_path_factory.mktemp("home")
-    folders = {f"XDG_{name}_HOME": str(home / name.lower()) for name in ("CONFIG", "STATE", "CACHE", "DATA")}
-    config = home / "config" / "nibd" / "config.toml"
-    config.parent.mkdir(parents=True)
-    config.write_text(NO_DENSE)
-    with (
-        tempfile.TemporaryDirectory(prefix="nibd-") as runtime,
-        running({"HOME": str(home), "XDG_RUNTIME_DIR": runtime, **folders}) as daemon,
-    ):
+    with running_at_home(tmp_path_factory.mktemp("home")) as daemon:
         yield daemon
 
 

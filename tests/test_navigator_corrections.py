@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from language_servers import search
-from nibd.daemon.navigator import RELATIONS_DAMAGED, Job
+from navigator_jobs import job
+from nibd.daemon.navigator import RELATIONS_DAMAGED
 from nibd.ipc.children import ChildProcess
 from nibd.ipc.messages import RpcError
 from nibd.repair.progress import Interrupted, Progress
@@ -24,24 +24,10 @@ APP = "from lib import greet\n\n\ndef use():\n    greet('a')\n"
 
 
 def told(world: World, snapshot: Snapshot, method: str) -> dict[str, Any]:
-    found = search()
-    job = Job(
-        folder=str(world.folder.root),
-        work_tree=str(world.repo.path),
-        generation=snapshot.generation,
-        tree=snapshot.tree,
-        path=found.path,
-        folders=[str(folder) for folder in found.folders],
-        home=str(found.home),
-        go_modules=str(found.home),
-        cargo_home=str(found.home),
-        families=["python"],
-    )
-
     async def asked() -> dict[str, Any]:
         child = await ChildProcess.spawn([sys.executable, "-m", "nibd.daemon.navigator"])
         try:
-            answer: dict[str, Any] = await child.call(method, job.as_params())
+            answer: dict[str, Any] = await child.call(method, job(world, snapshot))
             return answer
         finally:
             await child.stop()

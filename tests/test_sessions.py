@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from daemon_world import NO_DENSE, Daemon, configure, running
+from daemon_world import NO_DENSE, Daemon, configure, running, running_at_home
 from gitrepo import Repo
 from made_navigation import publish_relations
 from nibd.daemon.reading import Reading
@@ -31,15 +30,7 @@ CHECKOUT = CheckoutId("main")
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     """One, in a home of its own, for a repository of each test."""
-    home = tmp_path_factory.mktemp("home")
-    folders = {f"XDG_{name}_HOME": str(home / name.lower()) for name in ("CONFIG", "STATE", "CACHE", "DATA")}
-    config = home / "config" / "nibd" / "config.toml"
-    config.parent.mkdir(parents=True)
-    config.write_text(NO_DENSE)
-    with (
-        tempfile.TemporaryDirectory(prefix="nibd-") as runtime,
-        running({"HOME": str(home), "XDG_RUNTIME_DIR": runtime, **folders}) as started,
-    ):
+    with running_at_home(tmp_path_factory.mktemp("home")) as started:
         yield started
 
 
@@ -263,10 +254,12 @@ class Pin:
     def __init__(self) -> None:
         self.stack = ExitStack()
         self.let_go = 0
+        self.gone = asyncio.Event()
         self.stack.callback(self._let_go)
 
     def _let_go(self) -> None:
         self.let_go += 1
+        self.gone.set()
 
 
 async def _nothing(*_: Any) -> None:
@@ -323,8 +316,8 @@ def test_one_that_is_idle_ends_and_one_at_work_does_not() -> None:
         asked = {"session": busy.id}
         task = asyncio.ensure_future(sessions.traced(handler)(asked, context_of(lifetime)))
         async with asyncio.timeout(30):
-            while not idle.ended:
-                await asyncio.sleep(0)
+            await pins[0].gone.wait()
+        assert idle.ended
         assert (pins[0].let_go, pins[1].let_go, busy.ended) == (1, 0, False)
         sessions.close(busy)
         assert pins[1].let_go == 0, "a request reads it"
@@ -343,7 +336,10 @@ def test_a_request_that_fails_or_is_cancelled_is_in_the_trace_and_holds_nothing(
         async def refuse(params: JsonObject, context: RequestContext) -> JsonObject:
             raise RpcError(ErrorCode.TIMEOUT, "late")
 
+        hanging = asyncio.Event()
+
         async def hang(params: JsonObject, context: RequestContext) -> JsonObject:
+            hanging.set()
             await asyncio.Event().wait()
             return {}
 
@@ -355,7 +351,7 @@ def test_a_request_that_fails_or_is_cancelled_is_in_the_trace_and_holds_nothing(
             with pytest.raises(error):
                 await sessions.traced(handler)(asked, context_of(lifetime))
         task = asyncio.ensure_future(sessions.traced(hang)(asked, context_of(lifetime)))
-        await asyncio.sleep(0)
+        await hanging.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
