@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from nibd.bench.retrieve_ablations import FEATURES, Ablated, lost
 from nibd.bench.retrieve_answers import Answered, of_files, of_symbols
 from nibd.bench.retrieve_command import main
 from nibd.bench.retrieve_figures import difference, estimate, report_answers
+from nibd.bench.retrieve_journal import sources
 from nibd.bench.retrieve_neighbours import indices, overlap_of
 from nibd.bench.retrieve_rows import Question
 from nibd.stores.catalog import Catalog
@@ -254,6 +256,28 @@ class TestRun:
         assert self.run(tmp_path, file, "--plans", "structural", "--relations").keys() == figures.keys()
         assert catalog.newest() == first
         catalog.close()
+
+    def test_a_run_goes_on_with_what_its_journal_has(self, repo: Repo, tmp_path: Path) -> None:
+        file = rows(tmp_path, repo.commit("one"))
+        journal = tmp_path / "journal"
+        options = ("--ablations", "--journal", str(journal))
+        figures = self.run(tmp_path, file, *options)
+        with journal.open("a") as end:
+            end.write('{"key": "cut o')
+        shutil.rmtree(tmp_path / "cache")
+        shutil.rmtree(repo.path / ".git" / "objects")
+        assert self.run(tmp_path, file, *options) == figures
+        where = ["--repositories", str(tmp_path / "mirrors"), "--cache", str(tmp_path / "cache")]
+        assert main(["--rows", str(file), *where, "--journal", str(journal)]) == 1
+
+    def test_what_other_sources_found_is_asked_again(self, tmp_path: Path) -> None:
+        source = tmp_path / "a" / "nibd" / "rank.py"
+        source.parent.mkdir(parents=True)
+        source.write_text("K = 1\n")
+        before = sources([str(tmp_path / "a")])
+        assert sources([str(tmp_path / "a")]) == before
+        source.write_text("K = 2\n")
+        assert sources([str(tmp_path / "a")]) != before
 
     def test_a_clone_is_asked_what_its_own_commits_say(self, repo: Repo, tmp_path: Path) -> None:
         repo.commit("one")

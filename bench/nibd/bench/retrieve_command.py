@@ -9,29 +9,24 @@ from __future__ import annotations
 import argparse
 import time
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from nibd.bench import asking, retrieve_views
 from nibd.bench.report import Report
-from nibd.bench.retrieve_ablations import Ablated, ablated, report_ablations
+from nibd.bench.retrieve_ablations import ablated, report_ablations
 from nibd.bench.retrieve_answers import Answered, answered
 from nibd.bench.retrieve_figures import report_answers
-from nibd.bench.retrieve_neighbours import Searched, report_neighbours, searched
+from nibd.bench.retrieve_journal import Found, Journal
+from nibd.bench.retrieve_neighbours import report_neighbours, searched
 from nibd.bench.retrieve_plans import NEED_VECTORS, PLANS, Asker
-from nibd.bench.retrieve_views import Embedding, Opened
+from nibd.bench.retrieve_views import Embedding
 from nibd.query.planning import Plan
 from nibd.repair.embedding import DEFAULT_MODEL
 
-
-@dataclass(slots=True)
-class _Results:
-    """Of one file of rows."""
-
-    answers: list[Answered] = field(default_factory=list)
-    ablations: list[Ablated] = field(default_factory=list)
-    indices: list[Searched] = field(default_factory=list)
+DECIDING = ("plans", "model", "relations", "servers", "ablations", "indices")
+"""Options that decide what a commit's questions find."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -39,26 +34,14 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     asking.check(parser, options)
     report = Report("nibd: what ranked search finds")
-    results: defaultdict[str, _Results] = defaultdict(_Results)
-    wants_vectors = options.indices or bool(NEED_VECTORS & set(options.plans))
-    with retrieve_views.embedding(options.cache, options.model if wants_vectors else None) as embedding:
-        how = retrieve_views.How(options.workers, embedding, options.servers if options.relations else None)
-        for asked in asking.asked(options):
-            started = time.perf_counter()
-            where = f"{asked.repository} {asked.commit[:10]}"
-            with (
-                report.guarded(where),
-                retrieve_views.opened(asked.mirror, asked.commit, asked.folder, how) as opened,
-            ):
-                opened_s = time.perf_counter() - started
-                made = _answers(opened, asked, options, embedding, results[asked.title])
-                recalls = ", ".join(f"{plan} {_recall(of):.3f}" for plan, of in made.items())
-                print(f"  {where}: views {opened_s:.0f} s, file R@10 {recalls}", flush=True)
-    for title, found in results.items():
-        report_answers(title, found.answers, report)
-        if found.ablations:
-            report_ablations(title, found.ablations, report)
-        report_neighbours(title, found.indices, report)
+    results: defaultdict[str, Found] = defaultdict(Found)
+    for title, found in _of_commits(options, report):
+        results[title].add(found)
+    for title, whole in results.items():
+        report_answers(title, whole.answers, report)
+        if whole.ablations:
+            report_ablations(title, whole.ablations, report)
+        report_neighbours(title, whole.indices, report)
     print(f"\n{report.text()}", flush=True)
     if options.json:
         report.save(options.json)
@@ -67,29 +50,46 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if report.failed or not results else 0
 
 
-def _answers(
-    opened: Opened,
-    asked: asking.Asked,
-    options: argparse.Namespace,
-    embedding: Embedding | None,
-    results: _Results,
-) -> dict[str, list[Answered]]:
-    made = {
-        plan: [answered(Asker(opened, plan, embedding), question) for question in asked.questions]
-        for plan in options.plans
-    }
-    for of in made.values():
-        results.answers += of
-    if options.ablations:
-        results.ablations += [ablated(opened, question) for question in asked.questions]
-    if options.indices and embedding:
-        queries = [question.query for question in asked.questions]
-        results.indices += searched(asked.repository, opened, embedding, queries)
-    return made
+def _of_commits(options: argparse.Namespace, report: Report) -> Iterator[tuple[str, Found]]:
+    """Of each commit, with the title of its rows."""
+    journal = Journal(options.journal, {name: getattr(options, name) for name in DECIDING})
+    commits = [*asking.asked(options)]
+    began = time.perf_counter()
+    wants_vectors = options.indices or bool(NEED_VECTORS & set(options.plans))
+    with retrieve_views.embedding(options.cache, options.model if wants_vectors else None) as embedding:
+        how = retrieve_views.How(options.workers, embedding, options.servers if options.relations else None)
+        for at, asked in enumerate(commits, 1):
+            where = f"{asked.repository} {asked.commit[:10]}"
+            with report.guarded(where):
+                found = journal.found(asked, partial(_found, asked, options, how, embedding))
+                yield asked.title, found
+                left = (time.perf_counter() - began) / at * (len(commits) - at) / 60
+                said = f"file R@10 {_recalls(found.answers)}; {left:.0f} min to go"
+                print(f"  {at} of {len(commits)}, {where}: {said}", flush=True)
 
 
-def _recall(answers: Sequence[Answered]) -> float:
-    return sum(each.figures["file R@10"] for each in answers) / len(answers)
+def _found(
+    asked: asking.Asked, options: argparse.Namespace, how: retrieve_views.How, embedding: Embedding | None
+) -> Found:
+    with retrieve_views.opened(asked.mirror, asked.commit, asked.folder, how) as opened:
+        found = Found(
+            [
+                answered(Asker(opened, plan, embedding), question)
+                for plan in options.plans
+                for question in asked.questions
+            ]
+        )
+        if options.ablations:
+            found.ablations += [ablated(opened, question) for question in asked.questions]
+        if options.indices and embedding:
+            queries = [question.query for question in asked.questions]
+            found.indices += searched(asked.repository, opened, embedding, queries)
+        return found
+
+
+def _recalls(answers: Sequence[Answered]) -> str:
+    plans = {each.plan: [a.figures["file R@10"] for a in answers if a.plan == each.plan] for each in answers}
+    return ", ".join(f"{plan} {sum(of) / len(of):.3f}" for plan, of in plans.items())
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -109,6 +109,10 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--servers", type=Path, action="append", default=[], metavar="DIR",
         help="for --relations: where language servers are looked for, before PATH (repeatable)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--journal", type=Path, metavar="FILE",
+        help="note there what each commit's questions found, and go on with what is noted",
     )  # fmt: skip
     parser.add_argument(
         "--ablations", action="store_true", help="rank without each kind of evidence and each penalty too"
