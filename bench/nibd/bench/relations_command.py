@@ -16,6 +16,7 @@ from nibd.bench.relations_figures import report_build, report_transitions
 from nibd.bench.relations_follow import Followed, How, first_build, follow
 from nibd.bench.relations_world import server_folders
 from nibd.bench.report import Report
+from nibd.repair.relations.cycles import rarely_look_for_cycles
 
 PARTS = ("transitions", "inverse", "static", "first", "chain")
 DEFAULT_PARTS = PARTS[:3]
@@ -25,6 +26,7 @@ DEFAULT_TRANSITIONS = 20
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
+    rarely_look_for_cycles()  # as a navigator does
     if options.chain:
         options.only, options.transitions = ["chain"], options.chain
     report = Report("nibd: how relations follow commits")

@@ -37,6 +37,7 @@ from nibd.repair.policy import EXTRACTOR
 from nibd.repair.private_tree import ModuleCaches, PrivateTree, PrivateTreeError, stamp
 from nibd.repair.progress import Interrupted, Progress
 from nibd.repair.relations.audit import Auditing
+from nibd.repair.relations.cycles import rarely_look_for_cycles
 from nibd.repair.relations.holding import Holding
 from nibd.repair.relations.live import Live, LiveFiles
 from nibd.repair.relations.relating import Building, Relating
@@ -442,6 +443,7 @@ def main() -> int:
     endpoint = ChildEndpoint.over_stdio()
     os.nice(NICENESS)
     sys.setswitchinterval(SWITCH_S)
+    rarely_look_for_cycles()
     navigator = Navigator()
     Desk(navigator).serve(endpoint, navigator.answer)
     return 0

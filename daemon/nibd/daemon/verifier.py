@@ -23,6 +23,7 @@ from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
 from nibd.query.comparison import Comparison, Side, compare_dense, compare_lexical, compare_structure
 from nibd.repair.git import open_source
 from nibd.repair.policy import EXTRACTOR
+from nibd.repair.relations.cycles import rarely_look_for_cycles
 from nibd.stores.catalog import Catalog
 from nibd.stores.dense import DenseStore
 from nibd.stores.dense_rows import members, read_rows
@@ -165,6 +166,7 @@ def _json(comparison: Comparison) -> Json:
 def main() -> int:
     endpoint = ChildEndpoint.over_stdio()
     os.nice(NICENESS)
+    rarely_look_for_cycles()
     serve(endpoint, verify)
     return 0
 
