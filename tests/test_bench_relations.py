@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import language_servers
-from gitrepo import Repo
+from gitrepo import Repo, run_git
 from nibd.bench import relations_cases, relations_command
 from nibd.bench.relations_cases import evenly_spread
 from nibd.bench.relations_figures import report_transitions
@@ -99,23 +99,27 @@ class TestCases:
         with pytest.raises(BenchError, match="no two commits that change go files"):
             relations_cases.newest("made", history.path, "go", 5)
 
-    def test_of_a_file_so_many_of_each_repository_are_taken(self, tmp_path: Path) -> None:
-        (tmp_path / "clones" / "owner+one").mkdir(parents=True)
-        (tmp_path / "clones" / "two").mkdir()
+    def test_of_a_file_so_many_of_each_repository_are_taken_the_oldest_first(
+        self, history: Repo, tmp_path: Path
+    ) -> None:
+        clones = tmp_path / "clones"
+        for name in ("owner+one", "two"):
+            run_git("clone", "-q", history.path, clones / name)
+        *_, third, second, first = history.git("rev-list", "HEAD").split()
         rows = [
-            {"repo": repo, "language": language, "parent": "a", "child": str(number), "bucket": "tiny"}
+            {"repo": repo, "language": language, "parent": first, "child": child, "bucket": "tiny"}
             for repo, language in (("owner/one", "Go"), ("owner/two", "C/C++"))
-            for number in range(3)
+            for child in (third, second, history.git("rev-parse", "HEAD"))
         ]
         file = tmp_path / "cases.jsonl"
         file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        chains = relations_cases.listed(file, tmp_path / "clones", 2, None)
-        assert [(c.repository.name, c.family, len(c.cases)) for c in chains] == [
-            ("owner+one", "go", 2),
-            ("two", "c", 2),
+        chains = relations_cases.listed(file, clones, 2, None)
+        assert [(c.repository.name, c.family, [each.child for each in c.cases]) for c in chains] == [
+            ("owner+one", "go", [second, third]),
+            ("two", "c", [second, third]),
         ]
-        (only,) = relations_cases.listed(file, tmp_path / "clones", 0, "go")
-        assert [case.child for case in only.cases] == ["0", "1", "2"]
+        (only,) = relations_cases.listed(file, clones, 0, "go")
+        assert [case.child for case in only.cases] == [second, third, history.git("rev-parse", "HEAD")]
         with pytest.raises(BenchError, match="no clone of owner/one"):
             relations_cases.listed(file, tmp_path / "elsewhere", 0, "go")
 

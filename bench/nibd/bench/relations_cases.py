@@ -58,7 +58,8 @@ def newest(name: str, repository: Path, family: str | None, count: int) -> Chain
 def listed(file: Path, clones: Path, each: int, family: str | None) -> list[Chain]:
     """The transitions in a file of JSON lines (repo, language, parent, child, bucket), by repository.
 
-    At most `each` of one repository (0: all); those whose clone is missing are an error.
+    At most `each` of one repository (0: all), the oldest child first: a commit that was the parent of one has
+    verified relations, and shows no more how they are repaired. Those whose clone is missing are an error.
     """
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
     found: dict[tuple[str, str], list[Case]] = {}
@@ -67,9 +68,14 @@ def listed(file: Path, clones: Path, each: int, family: str | None) -> list[Chai
         if family in (None, key[1]):
             found.setdefault(key, []).append(Case(row["parent"], row["child"], row.get("bucket", "")))
     return [
-        Chain(repo, _clone_of(repo, clones), language, tuple(cases[: each or None]))
+        _chain(repo, _clone_of(repo, clones), language, cases[: each or None])
         for (repo, language), cases in found.items()
     ]
+
+
+def _chain(name: str, clone: Path, family: str, cases: Sequence[Case]) -> Chain:
+    newest_first = _git(clone, "rev-list", "--no-walk=sorted", *(case.child for case in cases)).split()
+    return Chain(name, clone, family, tuple(sorted(cases, key=lambda each: -newest_first.index(each.child))))
 
 
 def evenly_spread(values: Sequence[T], most: int) -> list[T]:
