@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import signal
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,11 +16,12 @@ from typing import Any
 
 import pytest
 
-from gated_server import Gate
+from gated_server import ANSWERS, Gate
 from gitrepo import Repo
 from language_servers import require
 from live_world import LiveHome
 from nibd.ipc.messages import ErrorCode, RpcError
+from nibd.repair.relations.parts import FIRST_PART_S
 from nibd.repair.relations.repair import BATCH_SITES
 from nibd.stores.repository import RepositoryFolder
 from waiting import wait_until
@@ -49,10 +52,23 @@ def gated(gate: Gate, tmp_path: Path) -> Iterator[LiveHome]:
 
 
 def part_of(home: LiveHome, repo: Repo, gate: Gate) -> Any:
-    """Let the server answer until a part of the first build is published; what status says."""
+    """Let the server answer until a part of the first build is published; what status says.
+
+    A part is given out when the first batch ends after its time: so nothing is let through before that, and
+    then no more than one batch, however slow this machine or its status is. What is asked first only tells
+    whether the server has settled.
+    """
+
+    def is_begun() -> bool:
+        gate.open(1)
+        return sum(len(set(places)) for places in gate.asked().values()) > PROBES
+
+    wait_until(is_begun, WAIT_S, "the first answers")
+    due = time.monotonic() + FIRST_PART_S
+    wait_until(lambda: time.monotonic() >= due, WAIT_S, "the first part's time")
+    gate.open(math.ceil((BATCH_SITES + SITES) / ANSWERS))
 
     def found() -> Any:
-        gate.open(1)
         relations = home.relations(repo)
         return relations if relations and relations["coverage"]["done"] else None
 
