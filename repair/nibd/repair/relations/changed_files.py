@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from nibd.repair.relations.built import switched_modules
 from nibd.repair.relations.change import FileChange, compare
 from nibd.repair.relations.families import FAMILIES
 from nibd.repair.relations.source_file import SourceFile, SourceFiles
 from nibd.stores.bitmap import Bitmap
+from nibd.stores.relation_types import Site
 from nibd.stores.structure import StructureStore
 from nibd.stores.types import FileVersion, RepoPath
 
 Versions = Mapping[RepoPath, FileVersion]
+_NONE_KEPT: Mapping[RepoPath, tuple[Site, ...]] = MappingProxyType({})
 
 
 def family_files(structure: StructureStore, family: str, rows: Iterable[int]) -> dict[RepoPath, FileVersion]:
@@ -26,15 +29,22 @@ def family_files(structure: StructureStore, family: str, rows: Iterable[int]) ->
 
 
 def changed_files(
-    sources: SourceFiles, structure: StructureStore, listing: Bitmap, gone: Versions, come: Versions
+    sources: SourceFiles,
+    structure: StructureStore,
+    listing: Bitmap,
+    gone: Versions,
+    come: Versions,
+    sites: Mapping[RepoPath, tuple[Site, ...]] = _NONE_KEPT,
 ) -> dict[RepoPath, FileChange]:
     """Of what can be read: of the rest there is nothing to ask, and nothing that is referred to.
 
-    `listing` is the new tree's, `gone` and `come` a family's files in which the trees differ.
+    `listing` is the new tree's, `gone` and `come` a family's files in which the trees differ, `sites` are
+    those of `gone`, where they are kept.
     """
     found, places = {}, set[RepoPath]()
     for path in sorted(gone.keys() | come.keys()):
-        before, after = (_source(sources, side.get(path)) for side in (gone, come))
+        before = _source(sources, gone.get(path), sites.get(path))
+        after = _source(sources, come.get(path))
         if before or after:
             found[path] = compare(before, after)
             places |= switched_modules(before, after)
@@ -58,5 +68,7 @@ def _at(structure: StructureStore, listing: Bitmap, places: Iterable[RepoPath]) 
         yield from (file for file in found if file.language == "rust" and file.skip is None)
 
 
-def _source(sources: SourceFiles, file: FileVersion | None) -> SourceFile | None:
-    return None if file is None else sources.get(file.path, file.blob, file.language)
+def _source(
+    sources: SourceFiles, file: FileVersion | None, sites: tuple[Site, ...] | None = None
+) -> SourceFile | None:
+    return None if file is None else sources.get(file.path, file.blob, file.language, sites)

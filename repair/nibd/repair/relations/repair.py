@@ -165,8 +165,14 @@ class RelationRepair:
         base = base or Base(Side(EMPTY_TREE, Bitmap()), Bitmap(), NOTHING)
         come = family_files(self.structure, self.family, target.listing.minus(base.side.listing))
         gone = family_files(self.structure, self.family, base.side.listing.minus(target.listing))
-        changes = changed_files(self.sources, self.structure, target.listing, gone, come)
-        old = self._old(base.records, {*come, *gone, *changes})
+        old = self._old(base.records, {*come, *gone})
+        sites = {
+            path: tuple(each.site for each in file.relations)
+            for path, (_, file) in old.items()
+            if path in gone and gone[path].blob == file.blob
+        }
+        changes = changed_files(self.sources, self.structure, target.listing, gone, come, sites)
+        old |= self._old(base.records, changes.keys() - old.keys())
         before = {path: file for path, (_, file) in old.items()}
         plan = self.plan(base, changes, before)
         reached: set[RepoPath] = set()
