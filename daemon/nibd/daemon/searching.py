@@ -1,24 +1,24 @@
 """The methods `search` and `symbols`: which plan answers, from which snapshot, and what its answer carries.
 
-The planner is told what can be had at once: whether the dense view is whole, of the newest snapshot, and its
-model loaded. It waits for nothing. Whoever names a plan gets it, from an older snapshot if need be, or an
-error. Two plans have a part that can be done without, and then the answer says so: hybrid is answered by
-terms where the query can't be embedded now, structural where there are no relations.
+A search is planned on the snapshot that it is answered from, in one look at what is published
+(`nibd.daemon.ways`). Where that needs the query's vector, it is embedded, and all is looked at anew: a look
+without it decides nothing but that. The planner is told that the model is not loaded yet, and waits for
+nothing else.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from nibd.daemon import broken_files, wire
+from nibd.daemon import broken_files, ways, wire
+from nibd.daemon.answering import NEEDS_STRUCTURE, Answering
 from nibd.daemon.answers import Blobs, named, shown, text_of
 from nibd.daemon.coordinator import CheckoutState, Coordinator
 from nibd.daemon.filtering import AskedFilters, Changes
@@ -28,47 +28,25 @@ from nibd.daemon.reading import Reading
 from nibd.daemon.sessions import shown_at
 from nibd.daemon.status import without_relations
 from nibd.daemon.views import At
+from nibd.daemon.ways import Meaning, Way
 from nibd.ipc.children import ChildDied
 from nibd.ipc.handlers import RequestContext
 from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
-from nibd.query.forms import form_of
+from nibd.query.forms import Form, form_of
 from nibd.query.hits import Hit
 from nibd.query.paging import MAX_REACH
-from nibd.query.planning import AUTO, LARGEST, Capabilities, Plan, Planned, Wishes, planned, widths_by_name
+from nibd.query.planning import AUTO, LARGEST, Plan, Wishes, widths_by_name
 from nibd.query.ranking.understanding import understand
 from nibd.query.reranking import DEPTH, cut, reranked
 from nibd.query.reranking import text_of as paired
 from nibd.query.search import Found, Question, Views, search
 from nibd.query.snippets import Words
 from nibd.stores.snapshot import Publication
-from nibd.stores.types import Level, State, View
+from nibd.stores.types import Level, View
 
 DEFAULT_PLAN = Plan.LEXICAL.value
-NEEDS: Mapping[Plan, frozenset[View]] = {
-    Plan.LEXICAL: frozenset({View.LEXICAL}),
-    Plan.DENSE: frozenset({View.DENSE}),
-    Plan.HYBRID: frozenset({View.LEXICAL, View.DENSE}),
-    Plan.STRUCTURAL: frozenset({View.LEXICAL, View.STRUCTURAL}),
-}
-NEEDS_STRUCTURE = frozenset({View.STRUCTURAL})
 RERANK_S = 20.0
 """Less than the socket's own limit for a request: then hits stay in the order of their plan."""
-
-
-class Answer(Protocol):
-    """How the service makes an answer: from the newest snapshot that serves `needed` and is accepted."""
-
-    def __call__(
-        self,
-        state: CheckoutState,
-        needed: frozenset[View],
-        at: At,
-        find: Callable[[Reading], list[Json]],
-        wanted: frozenset[View] | None = None,
-        reason: str | None = None,
-        threads: ThreadPoolExecutor | None = None,
-        accepts: Callable[[Publication], bool] = ...,
-    ) -> Awaitable[JsonObject]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +54,7 @@ class _Request:
     """What a client asks `search` for. `asked_plan` is as it was written."""
 
     query: str
+    form: Form
     asked_plan: str
     wishes: Wishes
     level: Level | None
@@ -87,25 +66,27 @@ class _Request:
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
-    """How a request is answered: by `plan`, and why not by the part of it that `missing` is about."""
+class _Page:
+    """What a snapshot had for a request, and by which way."""
 
-    plan: Planned
-    vector: bytes | None = None
-    missing: str | None = None
+    way: Way
+    found: Found
+    hits: list[Json]
+    broken: Json
+    relations: JsonObject | None
 
 
 class Searching:
-    """For the event loop, but what is given to `answer`."""
+    """For the event loop, but `_page` and what else is given to `answering`."""
 
     def __init__(
-        self, coordinator: Coordinator, blobs: Blobs, changes: Changes, host: Host, answer: Answer
+        self, coordinator: Coordinator, blobs: Blobs, changes: Changes, host: Host, answering: Answering
     ) -> None:
         self._coordinator = coordinator
         self._blobs = blobs
         self._changes = changes
         self._host = host
-        self._answer = answer
+        self._answering = answering
 
     async def search(self, params: JsonObject, context: RequestContext) -> Json:
         given = Parameters(params)
@@ -121,9 +102,11 @@ class Searching:
         filters = AskedFilters.take(given)
         at = self._host.sessions.at(given, context, state.checkout.id)
         given.done()
+        started = time.perf_counter()
         wishes = Wishes(None if plan == AUTO else Plan(plan), widths, time_ms)
-        asked = _Request(query, plan, wishes, level, k, offset, explain, rerank, filters)
-        return await self._searched(state, at, asked)
+        form = form_of(query, understand(query))
+        asked = _Request(query, form, plan, wishes, level, k, offset, explain, rerank, filters)
+        return await self._searched(state, at, asked, started)
 
     async def symbols(self, params: JsonObject, context: RequestContext) -> Json:
         given = Parameters(params)
@@ -141,47 +124,99 @@ class Searching:
             own["broken"] = broken_files.of_hits(reading, hits)
             return hits
 
-        return await self._answer(state, NEEDS_STRUCTURE, at, find) | own
+        return await self._answering.answer(state, NEEDS_STRUCTURE, at, find) | own
 
     # Search
 
-    async def _searched(self, state: CheckoutState, at: At, asked: _Request) -> JsonObject:
-        started = time.perf_counter()
-        form = form_of(asked.query, understand(asked.query))
-        there_is = Capabilities(None if asked.wishes.plan else await self._no_dense(state, at))
-        chosen = planned(form, asked.wishes, there_is)
-        way = await self._way(state, at, asked.query, chosen)
-        prepared_ms = (time.perf_counter() - started) * 1000
+    async def _searched(self, state: CheckoutState, at: At, asked: _Request, started: float) -> JsonObject:
+        meaning = self._before_looking(asked.wishes.plan)
         again = self._second_look(state, asked)
-        own: JsonObject = {"plan": way.plan.plan.value}
-
-        def find(reading: Reading) -> list[Json]:
-            within = reading.selection(asked.filters.at(reading, state.checkout, self._changes))
-            vector = None if way.vector is None else np.frombuffer(way.vector, "<f4")
-            question = Question(asked.query, way.plan, asked.level, asked.k, asked.offset, within, vector)
-            found = again.found(reading, question) if again else search(reading, question)
-            began = time.perf_counter()
-            words = Words.of_ranking(found.trace.terms) if found.trace.terms else Words.of_text(asked.query)
-            hits = shown(self._blobs, state.checkout, found.hits, words)
-            own["broken"] = broken_files.of_hits(reading, hits)
-            if asked.explain:
-                found.trace.milliseconds["snippets"] += (time.perf_counter() - began) * 1000
-                own["explain"] = _explained(asked, way, found, prepared_ms)
-            if way.plan.plan is Plan.STRUCTURAL:
-                own["relations"] = _relations(reading, found)
-            return hits
-
-        needed = NEEDS[way.plan.plan]
-        accepts = has_relations if way.plan.plan is Plan.STRUCTURAL else _any
-        answer = await self._answer(state, needed, at, find, NEEDS[chosen.plan], way.missing, accepts=accepts)
-        answer |= own | {"reranker": again.told() if again else None}
-        if "relations" in answer:
+        prepared_ms = (time.perf_counter() - started) * 1000
+        publication, page = await self._look(state, at, asked, meaning, again)
+        while page is None:
+            meaning = await self._embedded(asked, meaning)
+            prepared_ms = (time.perf_counter() - started) * 1000
+            publication, page = await self._look(state, at, asked, meaning, again)
+        reason = await self._reason(state, at, page.way, meaning)
+        without = dict.fromkeys(page.way.without, reason)
+        answer = await self._answering.described(state, publication, page.way.uses, page.hits, without)
+        answer |= {"plan": page.way.plan.plan.value, "broken": page.broken}
+        answer["reranker"] = again.told() if again else None
+        if asked.explain:
+            answer["explain"] = _explained(asked, page.way, page.found, prepared_ms, reason)
+        if page.relations is not None:
             structural = answer["views"][View.STRUCTURAL.value]
             structural["relations"] = {
                 family: record | ({"lag": structural["lag"]} if record["commit"] else {})
-                for family, record in answer.pop("relations").items()
+                for family, record in page.relations.items()
             }
         return answer
+
+    async def _look(
+        self, state: CheckoutState, at: At, asked: _Request, meaning: Meaning, again: SecondLook | None
+    ) -> tuple[Publication, _Page | None]:
+        def uses(publication: Publication) -> frozenset[View]:
+            return ways.way_of(asked.form, asked.wishes, meaning, publication).uses
+
+        wanted = ways.wanted(asked.wishes.plan, meaning)
+        find = partial(self._page, state, asked, meaning, again)
+        return await self._answering.look(state, wanted, at, uses, find)
+
+    def _page(
+        self,
+        state: CheckoutState,
+        asked: _Request,
+        meaning: Meaning,
+        again: SecondLook | None,
+        reading: Reading,
+    ) -> _Page | None:
+        """`None` where the query has to be embedded first. In a query thread."""
+        way = ways.way_of(asked.form, asked.wishes, meaning, reading.publication)
+        if way.awaits(meaning):
+            return None
+        within = reading.selection(asked.filters.at(reading, state.checkout, self._changes))
+        vector = None if meaning.vector is None else np.frombuffer(meaning.vector, "<f4")
+        question = Question(asked.query, way.plan, asked.level, asked.k, asked.offset, within, vector)
+        found = again.found(reading, question) if again else search(reading, question)
+        with found.trace.stage("snippets"):
+            words = Words.of_ranking(found.trace.terms) if found.trace.terms else Words.of_text(asked.query)
+            hits = shown(self._blobs, state.checkout, found.hits, words)
+            broken = broken_files.of_hits(reading, hits)
+        relations = _relations(reading, found) if way.plan.plan is Plan.STRUCTURAL else None
+        return _Page(way, found, hits, broken, relations)
+
+    def _before_looking(self, plan: Plan | None) -> Meaning:
+        """What is known of the query's vector without a look at what is published. Raises RpcError."""
+        embedding = self._coordinator.embedding
+        lacking = embedding.absent
+        if plan is Plan.DENSE and lacking:
+            raise RpcError(ErrorCode.VIEW_ABSENT, f"there is no dense view: {lacking}")
+        if plan is None and not lacking and not embedding.is_warm:
+            embedding.warm_up()
+            lacking = "its model is being loaded"
+        return Meaning(embedding.profile, lacking=lacking)
+
+    async def _embedded(self, asked: _Request, meaning: Meaning) -> Meaning:
+        """With the query's vector, or why there is none: only a dense search waits for the model to load."""
+        embedding = self._coordinator.embedding
+        is_dense = asked.wishes.plan is Plan.DENSE
+        if not is_dense and not embedding.is_warm:
+            embedding.warm_up()
+            return replace(meaning, lacking="warming")
+        try:
+            return replace(meaning, vector=await embedding.query(asked.query))
+        except (RpcError, ChildDied) as error:
+            if not is_dense:
+                return replace(meaning, lacking=str(error))
+            raise RpcError(ErrorCode.VIEW_NOT_READY, f"the query could not be embedded: {error}") from error
+
+    async def _reason(self, state: CheckoutState, at: At, way: Way, meaning: Meaning) -> str | None:
+        """Why what was to be used is not, where the views themselves don't tell."""
+        if View.STRUCTURAL not in way.without:
+            return meaning.lacking if way.without else None
+        if at is not None:
+            return f"{shown_at(at)} has no relations"
+        return await without_relations(self._coordinator, state)
 
     def _second_look(self, state: CheckoutState, asked: _Request) -> SecondLook | None:
         """`None` where hits are not to be scored again."""
@@ -195,80 +230,6 @@ class Searching:
 
         read = partial(text_of, self._blobs, state.checkout)
         return SecondLook(reranking.model, reranking.missing(), read, score)
-
-    async def _no_dense(self, state: CheckoutState, at: At) -> str | None:
-        """Why the dense view can't be used without waiting and without an older answer."""
-        embedding = self._coordinator.embedding
-        if embedding.absent:
-            return embedding.absent
-        if not embedding.is_warm:
-            embedding.warm_up()
-            return "its model is being loaded"
-        by_terms = await self._serving(state, NEEDS[Plan.LEXICAL], at)
-        if by_terms is None:
-            return "nothing is published"
-        record = by_terms.snapshot.views[View.DENSE]
-        if record.state is not State.READY or record.profile != embedding.profile:
-            return record.reason or "it is not ready for the newest snapshot"
-        return None
-
-    async def _no_relations(self, state: CheckoutState, at: At) -> str | None:
-        if await self._serving(state, NEEDS[Plan.STRUCTURAL], at, has_relations):
-            return None
-        if at is not None:
-            return f"{shown_at(at)} has no relations"
-        return await without_relations(self._coordinator, state)
-
-    async def _way(self, state: CheckoutState, at: At, query: str, chosen: Planned) -> _Way:
-        by_terms = replace(chosen, plan=Plan.LEXICAL)
-        if chosen.plan is Plan.STRUCTURAL:
-            missing = await self._no_relations(state, at)
-            return _Way(by_terms, missing=missing) if missing else _Way(chosen)
-        if chosen.plan is Plan.LEXICAL:
-            return _Way(chosen)
-        vector, missing = await self._vector(query, chosen.plan)
-        if chosen.plan is Plan.HYBRID and (
-            vector is None or not await self._serving(state, NEEDS[Plan.HYBRID], at)
-        ):
-            return _Way(by_terms, missing=missing)
-        return _Way(chosen, vector)
-
-    async def _serving(
-        self,
-        state: CheckoutState,
-        needed: frozenset[View],
-        at: At,
-        accepts: Callable[[Publication], bool] | None = None,
-    ) -> Publication | None:
-        views = self._coordinator.views(state.checkout.repository)
-        profile = self._coordinator.embedding.profile
-
-        def look() -> Publication | None:
-            with views.reading(state.checkout.id, needed, at, profile, accepts or _any) as reading:
-                return reading.publication if reading else None
-
-        found: Publication | None = await self._host.in_query(look)
-        return found
-
-    async def _vector(self, query: str, plan: Plan) -> tuple[bytes | None, str | None]:
-        """The query's vector, or why there is none.
-
-        A hybrid search does not wait for the model to load; a dense one has to.
-        """
-        embedding = self._coordinator.embedding
-        if embedding.absent:
-            if plan is Plan.DENSE:
-                raise RpcError(ErrorCode.VIEW_ABSENT, f"there is no dense view: {embedding.absent}")
-            return None, embedding.absent
-        if plan is Plan.HYBRID and not embedding.is_warm:
-            embedding.warm_up()
-            return None, "warming"
-        try:
-            return await embedding.query(query), None
-        except (RpcError, ChildDied) as error:
-            if plan is Plan.HYBRID:
-                return None, str(error)
-            raise RpcError(ErrorCode.VIEW_NOT_READY, f"the query could not be embedded: {error}") from error
 
 
 @dataclass(slots=True)
@@ -301,15 +262,6 @@ class SecondLook:
         }  # fmt: skip
 
 
-def has_relations(publication: Publication) -> bool:
-    """Of any language family."""
-    return any(record.serves for record in publication.snapshot.relations.values())
-
-
-def _any(_: Publication) -> bool:
-    return True
-
-
 def _reach(given: Parameters, usual: int) -> tuple[int, int]:
     """`k` and `offset`."""
     k = given.integer("k", usual, 1, MAX_REACH)
@@ -332,7 +284,7 @@ def _relations(reading: Reading, found: Found) -> JsonObject:
     }
 
 
-def _explained(asked: _Request, way: _Way, found: Found, prepared_ms: float) -> JsonObject:
+def _explained(asked: _Request, way: Way, found: Found, prepared_ms: float, reason: str | None) -> JsonObject:
     trace, plan = found.trace, way.plan
     told = wire.explanation(trace.ranking, found.evidence)
     stages = {"plan": prepared_ms, **trace.milliseconds}
@@ -345,7 +297,7 @@ def _explained(asked: _Request, way: _Way, found: Found, prepared_ms: float) -> 
             "asked": asked.asked_plan,
             "used": plan.plan.value,
             "form": plan.form.value,
-            "why": [*plan.why, *([f"without what it lacks: {way.missing}"] if way.missing else [])],
+            "why": [*plan.why, *([f"without what it lacks: {reason}"] if reason else [])],
             "widths": {**widths_by_name(plan.widths)},
         },
         "expansion": None if expansion is None else {

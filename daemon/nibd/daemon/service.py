@@ -14,11 +14,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from nibd.daemon import answers, broken_files, grepping, wire
+from nibd.daemon import answers, broken_files, grepping
+from nibd.daemon.answering import NEEDS_STRUCTURE, Answering
 from nibd.daemon.contexts import Contexts
 from nibd.daemon.coordinator import CheckoutState, Coordinator
 from nibd.daemon.filtering import Changes
@@ -28,10 +29,10 @@ from nibd.daemon.navigation_steps import VERIFIED, have_come
 from nibd.daemon.parameters import Parameters
 from nibd.daemon.reading import Reading
 from nibd.daemon.registry import Checkout, RegistryError, checkout_id, repository_id
-from nibd.daemon.searching import NEEDS_STRUCTURE, Searching
+from nibd.daemon.searching import Searching
 from nibd.daemon.session_methods import SessionMethods
 from nibd.daemon.sessions import Sessions, not_in_session
-from nibd.daemon.status import Standing, doctor, lag, standing, status, view_json
+from nibd.daemon.status import Standing, doctor, standing, status
 from nibd.daemon.token_counting import TokenCounting
 from nibd.daemon.verification import RELATIONS, Verifications
 from nibd.daemon.views import At
@@ -41,8 +42,7 @@ from nibd.ipc.messages import PROTOCOL_VERSION, ErrorCode, Json, JsonObject, Rpc
 from nibd.query.hits import Hit
 from nibd.repair.git import GitError, discover, open_source
 from nibd.stores.errors import CorruptStore, CorruptStructure, StoreError
-from nibd.stores.relations import CorruptRelations
-from nibd.stores.snapshot import Generation, Publication
+from nibd.stores.snapshot import Generation
 from nibd.stores.trigram_store import Candidates
 from nibd.stores.types import Assurance, CheckoutId, RepoPath, Skip, State, View
 
@@ -79,7 +79,8 @@ class Service:
         host = Host(self._state, self._in_query, self._damage, self._not_served, self._sessions)
         self._navigating = Navigating(coordinator, self._blobs, host)
         self._changes = Changes()
-        self._searching = Searching(coordinator, self._blobs, self._changes, host, self._answer)
+        self._answering = Answering(coordinator, host)
+        self._searching = Searching(coordinator, self._blobs, self._changes, host, self._answering)
         self._contexts = Contexts(self._searching.search, self._blobs, counting, host)
         self._session_methods = SessionMethods(coordinator, host)
         self._verifications = Verifications(coordinator)
@@ -206,7 +207,7 @@ class Service:
                 for hit, (unit, parent) in zip(hits, found, strict=True)
             ]
 
-        return await self._answer(state, NEEDS_STRUCTURE, at, find) | own
+        return await self._answering.answer(state, NEEDS_STRUCTURE, at, find) | own
 
     async def grep(self, params: JsonObject, context: RequestContext) -> Json:
         given = Parameters(params)
@@ -231,7 +232,7 @@ class Service:
             hits: list[Json] = own["hits"]
             return hits
 
-        answer = await self._answer(state, NEEDS_STRUCTURE, at, find, threads=self._grep_threads)
+        answer = await self._answering.answer(state, NEEDS_STRUCTURE, at, find, self._grep_threads)
         return answer | own
 
     async def verify(self, params: JsonObject, context: RequestContext) -> Json:
@@ -281,67 +282,11 @@ class Service:
         asyncio.get_running_loop().call_soon(self._stop)
         return {"stopping": True}
 
-    # How an answer is made
-
-    async def _answer(
-        self,
-        state: CheckoutState,
-        needed: frozenset[View],
-        at: At,
-        find: Callable[[Reading], list[Json]],
-        wanted: frozenset[View] | None = None,
-        reason: str | None = None,
-        threads: ThreadPoolExecutor | None = None,
-        accepts: Callable[[Publication], bool] = lambda _: True,
-    ) -> JsonObject:
-        """Answer from the newest snapshot that serves `needed`; say so too of what was `wanted`."""
-
-        def answer() -> tuple[Publication, list[Json]] | None:
-            with self._reading(state, needed, at, accepts) as reading:
-                return (reading.publication, find(reading)) if reading else None
-
-        try:
-            if threads:
-                found = await asyncio.get_running_loop().run_in_executor(threads, answer)
-            else:
-                found = await self._in_query(answer)
-        except CorruptRelations as error:
-            self._coordinator.relations_damaged(state, error)
-            raise RpcError(ErrorCode.VIEW_NOT_READY, f"the relations can't be read: {error}") from error
-        except StoreError as error:
-            raise self._damage(state, needed, error) from error
-        # HEAD is looked at afterwards: it may have moved meanwhile, and then the answer lags.
-        now = await standing(self._coordinator, state)
-        if found is None:
-            raise self._not_served(state, now, needed, at)
-        publication, hits = found
-        described = {}
-        for view in sorted(wanted or needed):
-            described[view.value] = await self._view_used(state, now, publication, view, view in needed)
-            if view not in needed and reason:
-                described[view.value]["reason"] = reason
-        return {
-            "snapshot": wire.snapshot(publication),
-            "views": described,
-            "head": {"commit": now.head.commit},
-            "hits": hits,
-        }
-
     def _cover(self, state: CheckoutState, generation: Generation, damage: str | None) -> None:
         """Once a snapshot where trigrams are but lacking: they may not be to be had."""
         if damage or self._covering.get(state.checkout.id) != generation:
             self._covering[state.checkout.id] = generation
             self._coordinator.cover(state, damage)
-
-    async def _view_used(
-        self, state: CheckoutState, now: Standing, publication: Publication, view: View, used: bool
-    ) -> JsonObject:
-        if not used:
-            return await view_json(self._coordinator, state, now, view) | {"used": False}
-        behind = await lag(self._coordinator, state, now.head, publication)
-        record = publication.snapshot.views[view]
-        reason = now.head.error or (state.failure if behind["commits"] != 0 else None)
-        return wire.view(record, publication, behind, reason) | {"used": True}
 
     async def _load_model(self, context: RequestContext) -> None:
         """Wait for the model. Raises `RpcError` when it can't be loaded."""
@@ -353,16 +298,6 @@ class Service:
         except (RpcError, ChildDied, OSError) as error:
             message = f"the dense view is there, but its model can't be loaded: {error}"
             raise RpcError(ErrorCode.VIEW_NOT_READY, message) from error
-
-    def _reading(
-        self,
-        state: CheckoutState,
-        needed: frozenset[View],
-        at: At,
-        accepts: Callable[[Publication], bool],
-    ) -> AbstractContextManager[Reading | None]:
-        views = self._coordinator.views(state.checkout.repository)
-        return views.reading(state.checkout.id, needed, at, self._coordinator.embedding.profile, accepts)
 
     async def _in_query(self, function: Callable[..., T], *arguments: Any) -> T:
         with self._precedence.going_first():

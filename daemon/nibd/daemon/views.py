@@ -13,8 +13,9 @@ from __future__ import annotations
 import shutil
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from nibd.daemon.reading import OpenStores, Reading
@@ -27,6 +28,17 @@ from nibd.stores.types import CheckoutId, CommitId, ProfileId, View
 At: TypeAlias = CommitId | Reading | None
 """What a request rests on: the newest snapshot (`None`), the newest of a commit, or the very snapshot that a
 session has pinned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A publication that serves `views`, and that `accepts` does not refuse."""
+
+    views: frozenset[View]
+    accepts: Callable[[Publication], bool] = lambda _: True
+
+    def is_met(self, publication: Publication, dense_profile: ProfileId | None) -> bool:
+        return serves(publication, self.views, dense_profile) and self.accepts(publication)
 
 
 class RepositoryViews:
@@ -61,11 +73,19 @@ class RepositoryViews:
         longer those of the folder. `accepts` may refuse some. Vectors of another profile than
         `dense_profile` serve nothing: a query's vector has no meaning among them.
         """
+        with self.preferred(checkout, [Wanted(needed, accepts)], at, dense_profile) as reading:
+            yield reading
+
+    @contextmanager
+    def preferred(
+        self, checkout: CheckoutId, wanted: Sequence[Wanted], at: At, dense_profile: ProfileId | None
+    ) -> Iterator[Reading | None]:
+        """As `reading`: for the first of `wanted` that any publication meets, in one look at all of them."""
         with self._lock:
             stores, found = self._choose(checkout, at)
-            left = (p for p in found if p.snapshot.generation not in self._condemned)
-            fit = (p for p in left if serves(p, needed, dense_profile) and accepts(p))
-            publication = next(fit, None)
+            left = [p for p in found if p.snapshot.generation not in self._condemned]
+            met = (p for each in wanted for p in left if each.is_met(p, dense_profile))
+            publication = next(met, None)
             if stores and publication:
                 stores.hold()
                 self._pins[publication.snapshot.generation] += 1
@@ -141,9 +161,7 @@ class RepositoryViews:
             stores.retire()
 
 
-def serves(
-    publication: Publication, needed: Iterable[View], dense_profile: ProfileId | None = None
-) -> bool:
+def serves(publication: Publication, needed: Iterable[View], dense_profile: ProfileId | None = None) -> bool:
     """Whether all of `needed` can be answered from a publication."""
     records = publication.snapshot.views
     if View.DENSE in needed and dense_profile not in (None, records[View.DENSE].profile):

@@ -1,0 +1,140 @@
+"""How an answer is made: one look at what is published, and what the answer rests on.
+
+A request looks *once* at the publications, under one lock. The one that is found there is pinned for as long
+as it is read, and all that depends on what a snapshot has (which plan answers, from which views) is decided
+by that one. So whatever is published meanwhile, an answer is planned on the snapshot that it was made from.
+
+The looking and reading are done in a thread, all else on the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from nibd.daemon import wire
+from nibd.daemon.coordinator import CheckoutState, Coordinator
+from nibd.daemon.navigating import Host
+from nibd.daemon.reading import Reading
+from nibd.daemon.status import Standing, lag, standing, view_json
+from nibd.daemon.views import At, Wanted
+from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
+from nibd.stores.errors import StoreError
+from nibd.stores.relations import CorruptRelations
+from nibd.stores.snapshot import Publication
+from nibd.stores.types import View
+
+NEEDS_STRUCTURE = frozenset({View.STRUCTURAL})
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Looked(Generic[T]):
+    """What was found in a publication, of which the views `used` were read; an error took its place."""
+
+    publication: Publication
+    used: frozenset[View]
+    found: T | StoreError
+
+
+class Answering:
+    """See the module."""
+
+    def __init__(self, coordinator: Coordinator, host: Host) -> None:
+        self._coordinator = coordinator
+        self._host = host
+
+    async def answer(
+        self,
+        state: CheckoutState,
+        needed: frozenset[View],
+        at: At,
+        find: Callable[[Reading], list[Json]],
+        threads: ThreadPoolExecutor | None = None,
+    ) -> JsonObject:
+        """The hits of the newest snapshot that serves `needed`, with what they rest on. Raises RpcError."""
+        publication, hits = await self.look(state, [Wanted(needed)], at, lambda _: needed, find, threads)
+        return await self.described(state, publication, needed, hits)
+
+    async def look(
+        self,
+        state: CheckoutState,
+        wanted: Sequence[Wanted],
+        at: At,
+        uses: Callable[[Publication], frozenset[View]],
+        find: Callable[[Reading], T],
+        threads: ThreadPoolExecutor | None = None,
+    ) -> tuple[Publication, T]:
+        """What `find` finds in the publication that is preferred, of which it reads the views that `uses`
+        tells. Raises RpcError: there is none, or it can't be read."""
+        views = self._coordinator.views(state.checkout.repository)
+        profile = self._coordinator.embedding.profile
+
+        def looked() -> Looked[T] | None:
+            with views.preferred(state.checkout.id, wanted, at, profile) as reading:
+                if reading is None:
+                    return None
+                used = uses(reading.publication)
+                try:
+                    return Looked(reading.publication, used, find(reading))
+                except StoreError as error:
+                    return Looked(reading.publication, used, error)
+
+        result: Looked[T] | None
+        if threads:
+            result = await asyncio.get_running_loop().run_in_executor(threads, looked)
+        else:
+            result = await self._host.in_query(looked)
+        if result is None:
+            raise self._host.not_served(state, await self._now(state), wanted[-1].views, at)
+        if isinstance(result.found, StoreError):
+            raise self._unreadable(state, result.used, result.found) from result.found
+        return result.publication, result.found
+
+    async def described(
+        self,
+        state: CheckoutState,
+        publication: Publication,
+        used: frozenset[View],
+        hits: list[Json],
+        missing: Mapping[View, str | None] | None = None,
+    ) -> JsonObject:
+        """Hits with what they rest on, and the views that are `missing`, each with a reason of its own."""
+        # HEAD is looked at afterwards: it may have moved meanwhile, and then the answer lags.
+        now = await self._now(state)
+        without = missing or {}
+        described: dict[str, Any] = {}
+        for view in sorted(used | without.keys()):
+            if view in used:
+                described[view.value] = await self._used(state, now, publication, view)
+                continue
+            described[view.value] = await view_json(self._coordinator, state, now, view) | {"used": False}
+            if without[view]:
+                described[view.value]["reason"] = without[view]
+        return {
+            "snapshot": wire.snapshot(publication),
+            "views": described,
+            "head": {"commit": now.head.commit},
+            "hits": hits,
+        }
+
+    async def _now(self, state: CheckoutState) -> Standing:
+        return await standing(self._coordinator, state)
+
+    async def _used(
+        self, state: CheckoutState, now: Standing, publication: Publication, view: View
+    ) -> JsonObject:
+        behind = await lag(self._coordinator, state, now.head, publication)
+        record = publication.snapshot.views[view]
+        reason = now.head.error or (state.failure if behind["commits"] != 0 else None)
+        return wire.view(record, publication, behind, reason) | {"used": True}
+
+    def _unreadable(self, state: CheckoutState, used: frozenset[View], error: StoreError) -> RpcError:
+        if isinstance(error, CorruptRelations):
+            self._coordinator.relations_damaged(state, error)
+            return RpcError(ErrorCode.VIEW_NOT_READY, f"the relations can't be read: {error}")
+        return self._host.damage(state, used, error)
