@@ -75,7 +75,8 @@ def hit(line: int) -> Hit:
 
 def test_the_first_hits_are_ordered_anew_and_pages_are_of_that_order() -> None:
     hits = [hit(line) for line in range(1, 8)]
-    found = Found(hits, Trace(), [{"at": float(each.start_line)} for each in hits])
+    trace = Trace(evidence={each.address_key: {"at": float(each.start_line)} for each in hits})
+    found = Found(hits, trace)
     again = reranked(found, [0.5, 2.0, 2.0, -1.0])
     assert [each.start_line for each in again.hits] == [2, 3, 1, 4, 5, 6, 7]
     assert [each and each["at"] for each in again.evidence] == [2, 3, 1, 4, 5, 6, 7]

@@ -17,6 +17,7 @@ from gitrepo import Repo
 from nibd.query.filters import Filters
 from nibd.query.hits import Hit
 from nibd.query.planning import Plan
+from nibd.query.search import FILE_NEARNESS, UNIT_NEARNESS
 from nibd.stores.types import Level, RepoPath
 from planned_search import Searchable, searchable, with_relations
 from views import Views, quick_folder
@@ -130,6 +131,28 @@ def test_a_file_is_as_near_as_its_nearest_unit(shop: Searchable) -> None:
     files = shop.hits("parcel", Plan.DENSE, Level.FILE, ALL)
     assert {hit.path: hit.score for hit in files} == nearest
     assert {hit.kind for hit in files} == {"file"}
+
+
+@pytest.mark.parametrize("level", [None, Level.FILE])
+def test_what_nearness_added_to_a_hit_is_told(shop: Searchable, level: Level | None) -> None:
+    query, fused = "flush the queue", 50
+    weight = FILE_NEARNESS if level is Level.FILE else UNIT_NEARNESS
+    nearest = shop.search(query, Plan.DENSE, level, fused)
+    by_terms = {hit.address_key: hit.score for hit in shop.hits(query, Plan.LEXICAL, level)}
+    both = shop.search(query, Plan.HYBRID, level, 40)
+    cosines = {hit.address_key: hit.score for hit in nearest.hits}
+
+    assert [near and (near.rank, near.cosine, near.added) for near in nearest.nearness] == [
+        (rank, hit.score, hit.score) for rank, hit in enumerate(nearest.hits, start=1)
+    ]
+    assert None in both.nearness
+    assert any(both.nearness)
+    for hit, near in zip(both.hits, both.nearness, strict=True):
+        assert (near and near.cosine) == cosines.get(hit.address_key)
+        assert near is None or 0 <= near.added <= weight
+        if hit.address_key in by_terms:
+            assert hit.score == pytest.approx(by_terms[hit.address_key] + (near.added if near else 0.0))
+    assert {*shop.search(query, Plan.LEXICAL, level).nearness} == {None}
 
 
 def passes(filters: Filters, hit: Hit) -> bool:

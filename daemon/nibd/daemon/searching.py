@@ -286,7 +286,7 @@ def _relations(reading: Reading, found: Found) -> JsonObject:
 
 def _explained(asked: _Request, way: Way, found: Found, prepared_ms: float, reason: str | None) -> JsonObject:
     trace, plan = found.trace, way.plan
-    told = wire.explanation(trace.ranking, found.evidence)
+    told = wire.explanation(trace.ranking, found.evidence, found.nearness)
     stages = {"plan": prepared_ms, **trace.milliseconds}
     expansion = trace.expansion
     return told | {

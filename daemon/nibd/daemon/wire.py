@@ -9,6 +9,7 @@ from dataclasses import asdict
 from nibd.ipc.messages import Json, JsonObject
 from nibd.query.hits import Hit
 from nibd.query.ranking.rank import Explanation
+from nibd.query.search import Nearness
 from nibd.query.snippets import Snippet
 from nibd.stores.snapshot import Publication, ViewRecord
 from nibd.stores.types import RepoPath, State
@@ -94,8 +95,13 @@ def hit(found: Hit, snippet: Snippet | None, edited: bool | None) -> JsonObject:
     }
 
 
-def explanation(found: Explanation | None, evidence: Sequence[Mapping[str, float] | None]) -> JsonObject:
-    """How the lexical ranking came about; of a plan without one, nothing but empty tables."""
+def explanation(
+    found: Explanation | None,
+    evidence: Sequence[Mapping[str, float] | None],
+    nearness: Sequence[Nearness | None],
+) -> JsonObject:
+    """How the ranking by terms came about, and of each hit how near it is; of a plan without one of these,
+    nothing but empty tables."""
     told = found or Explanation()
     return {
         "shape": told.shape or None,
@@ -105,6 +111,12 @@ def explanation(found: Explanation | None, evidence: Sequence[Mapping[str, float
         "hits": [
             None if each is None else {kind: round(value, 4) for kind, value in each.items()}
             for each in evidence
+        ],
+        "nearness": [
+            None
+            if each is None
+            else {"cosine": round(each.cosine, 4), "rank": each.rank, "added": round(each.added, 4)}
+            for each in nearness
         ],
     }
 

@@ -42,13 +42,13 @@ def fuse_scores(first: Sequence[Hit], second: Sequence[Hit], weight: float, k: i
     `second`, stretched. What `first` has not counts as its last hit, what `second` has not as its last."""
     hits = {hit.address_key: hit for hit in (*reversed(second), *reversed(first))}
     scores = {hit.address_key: hit.score for hit in reversed(first)}
-    added = _stretched(second)
+    added = stretched(second)
     last = first[-1].score if first else 0.0
     return _best(hits, {key: scores.get(key, last) + weight * added.get(key, 0.0) for key in hits}, k)
 
 
-def _stretched(ranking: Sequence[Hit]) -> dict[_Key, float]:
-    """From 1 to 0; all 1 where all scores are equal."""
+def stretched(ranking: Sequence[Hit]) -> dict[_Key, float]:
+    """The scores of a ranking, from 1 to 0; all 1 where all are equal."""
     if not ranking:
         return {}
     high, low = ranking[0].score, ranking[-1].score

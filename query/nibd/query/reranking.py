@@ -28,12 +28,9 @@ def reranked(found: Found, scores: Sequence[float]) -> Found:
     first = range(len(scores))
     order = sorted(first, key=lambda at: (-scores[at], found.hits[at].address_key))
     order += range(len(scores), len(found.hits))
-    return replace(
-        found, hits=[found.hits[at] for at in order], evidence=[found.evidence[at] for at in order]
-    )
+    return replace(found, hits=[found.hits[at] for at in order])
 
 
 def cut(found: Found, offset: int, k: int) -> Found:
     """A page of what begins with the first hit."""
-    page = slice(offset, offset + k)
-    return replace(found, hits=found.hits[page], evidence=found.evidence[page])
+    return replace(found, hits=found.hits[offset : offset + k])

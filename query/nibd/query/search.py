@@ -77,7 +77,7 @@ class Trace:
     """What was done: milliseconds and candidates by stage, over all rungs, and how many of these there were.
 
     `ranking` is the explanation of the first ranking by terms, with its `terms`; `expansion` tells of the
-    relations that were followed.
+    relations that were followed. `evidence` and `nearness` are those of hits, by address.
     """
 
     milliseconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -87,6 +87,7 @@ class Trace:
     terms: QueryTerms | None = None
     expansion: Expansion | None = None
     evidence: dict[object, Mapping[str, float]] = field(default_factory=dict)
+    nearness: dict[object, Nearness] = field(default_factory=dict)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -104,15 +105,44 @@ class Trace:
         for hit, evidence in zip(ranking.hits, told.hits, strict=True):
             self.evidence.setdefault(hit.address_key, evidence)
 
+    def near(self, hits: Sequence[Hit], nearest: Sequence[Hit], weight: float | None) -> None:
+        """Of `hits`, those among the `nearest`; `weight` is theirs in fusion (`None`: nothing was fused)."""
+        part = {} if weight is None else fusion.stretched(nearest)
+        by_key = {hit.address_key: (rank, hit.score) for rank, hit in enumerate(nearest, start=1)}
+        for hit in hits:
+            key = hit.address_key
+            if key in by_key:
+                rank, cosine = by_key[key]
+                added = cosine if weight is None else weight * part[key]
+                self.nearness.setdefault(key, Nearness(cosine, rank, added))
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """How near a hit's vector is to the query's: its cosine, its rank among the nearest from 1, and what that
+    added to the score."""
+
+    cosine: float
+    rank: int
+    added: float
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A page of hits, and how it came about; `evidence` has an entry for each hit, `None` for one that the
-    ranking by terms does not have."""
+    """A page of hits, and how it came about."""
 
     hits: Sequence[Hit]
     trace: Trace
-    evidence: Sequence[Mapping[str, float] | None]
+
+    @property
+    def evidence(self) -> Sequence[Mapping[str, float] | None]:
+        """Of each hit, `None` of one that the ranking by terms does not have."""
+        return [self.trace.evidence.get(hit.address_key) for hit in self.hits]
+
+    @property
+    def nearness(self) -> Sequence[Nearness | None]:
+        """Of each hit, `None` of one that is not among the nearest that were looked at."""
+        return [self.trace.nearness.get(hit.address_key) for hit in self.hits]
 
 
 def search(views: Views, question: Question) -> Found:
@@ -124,8 +154,7 @@ def search(views: Views, question: Question) -> Found:
         trace.rungs += 1
         return find(views, question, trace, widening, most)
 
-    hits = paging.page(rung, question.offset, question.k)
-    return Found(hits, trace, [trace.evidence.get(hit.address_key) for hit in hits])
+    return Found(paging.page(rung, question.offset, question.k), trace)
 
 
 def _lexical(views: Views, question: Question, trace: Trace, widening: int, most: int) -> paging.Rung[Hit]:
@@ -134,7 +163,9 @@ def _lexical(views: Views, question: Question, trace: Trace, widening: int, most
 
 
 def _dense(views: Views, question: Question, trace: Trace, widening: int, most: int) -> paging.Rung[Hit]:
-    return paging.Rung(_nearest(views, question, trace, most), ended=True)
+    nearest = _nearest(views, question, trace, most)
+    trace.near(nearest, nearest, None)
+    return paging.Rung(nearest, ended=True)
 
 
 def _hybrid(views: Views, question: Question, trace: Trace, widening: int, most: int) -> paging.Rung[Hit]:
@@ -144,6 +175,7 @@ def _hybrid(views: Views, question: Question, trace: Trace, widening: int, most:
     with trace.stage("fusion"):
         weight = FILE_NEARNESS if question.level is Level.FILE else UNIT_NEARNESS
         hits = fusion.fuse_scores(ranking.hits, nearest, weight, most)
+        trace.near(hits, nearest, weight)
     ended = ranking.ended and max(len(ranking.hits), len(nearest)) < depth
     return paging.Rung(hits, ended)
 

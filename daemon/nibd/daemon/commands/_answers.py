@@ -30,6 +30,8 @@ def render(answer: JsonObject, style: Style) -> str:
         lines += ["", *_hit(hit, style)]
         if explained and explained["hits"][at]:
             lines.append(style("dim", f"    = {_evidence(explained['hits'][at])}"))
+        if explained and explained["nearness"][at]:
+            lines.append(style("dim", f"    + {_nearness(explained['nearness'][at])}"))
     if not answer["hits"]:
         lines.append("nothing found")
     return "\n".join(lines)
@@ -123,6 +125,10 @@ def _evidence(evidence: JsonObject) -> str:
     """The strongest first, and last what was taken off."""
     ordered = sorted(evidence.items(), key=lambda each: -each[1])
     return ", ".join(f"{kind} {value:.2f}" for kind, value in ordered)
+
+
+def _nearness(near: JsonObject) -> str:
+    return f"nearness {near['added']:.2f} (cosine {near['cosine']:.2f}, rank {near['rank']} of the nearest)"
 
 
 def _header(answer: JsonObject, style: Style) -> str:
