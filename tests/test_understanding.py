@@ -83,6 +83,47 @@ def test_paths_are_taken_from_text_and_addresses(text: str, expected: list[str])
     assert [path for path, _ in understand(f"t\n{text}").paths] == expected
 
 
+PLACES: dict[str, list[tuple[str, int]]] = {
+    "conf.py:80 fails": [("conf.py", 80)],
+    "see src/a/b.vue:12:4": [("src/a/b.vue", 12)],
+    "in main.rs:8 and run.sh:9": [("main.rs", 8), ("run.sh", 9)],
+    "config.h.in:3, .env.local:4, Dockerfile.dev:5": [
+        ("config.h.in", 3), ("env.local", 4), ("Dockerfile.dev", 5)
+    ],
+    "sites/example.com:12 has it": [("sites/example.com", 12)],
+    "sites/example.com.conf:12": [("sites/example.com.conf", 12)],
+    "/srv/x/y.vue:7": [("srv/x/y.vue", 7)],
+    "listens on example.com:8080": [],
+    "Example.COM:443 and api.internal:80": [],
+    "127.0.0.1:8000 or 0.0.0.0:80": [],
+    "localhost:8000": [],
+    "foo.localhost:8000": [],
+    "at 12:30, or 2024-01-02T12:30:59": [],
+    "    x = f('redis://cache.prod:6379')": [],
+    "    x = f('app://db.py:80/a')": [],
+    "    x = f('app://h.org:80/a/b.vue:10:5')": [("a/b.vue", 10)],
+    "https://example.com:8080/a/b": [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "places"), PLACES.items())
+def test_a_port_or_a_time_is_no_line_of_a_file(text: str, places: list[tuple[str, int]]) -> None:
+    assert [(each.path, each.line) for each in understand(f"t\n{text}").positions] == places
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["at example.com:8080", "    at 10.0.0.1:8000", "#12 connect to 127.0.0.1:8000", "#12 at example.com:80"],
+)
+def test_a_host_is_in_no_stack_frame(line: str) -> None:
+    assert understand(f"it fails\n\n{line}\n").frames == []
+
+
+def test_a_port_is_a_word() -> None:
+    assert tokens("t\nlistens on example.com:8080", Zone.PROSE)[-1] == "8080"
+    assert tokens("t\nlistens in conf.py:8080", Zone.PROSE)[-1] == "py"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

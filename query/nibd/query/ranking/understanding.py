@@ -74,6 +74,12 @@ SHORT_WORDS = 16
 MOST_CHARACTERS = 40_000
 LINE_CHARACTERS = 600
 IDENTIFIER_CHARACTERS = 200
+HOST_ENDINGS = frozenset(
+    "ai arpa biz co com corp edu eu gov int internal io lan localdomain mil net onion org uk".split()  # noqa: SIM905
+)
+"""Ends of host names that no source file has: the number behind one is a port. Those of countries that are
+endings of files too (`.py`, `.rs`, `.sh`) and those that settings are kept apart by (`.dev`, `.local`) are
+not among them."""
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FENCE = re.compile(r"[ \t>]*(?:```|~~~)")
@@ -99,10 +105,11 @@ _FRAMES = [
     re.compile(pattern)
     for pattern in (
         r'File "(?P<path>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<function>[\w<>.]+))?',
-        r"^\s*at (?:async )?(?:(?P<function>[\w$.<>\[\] ]+?) )?\(?(?P<path>[^\s():]+\.\w{1,5}):(?P<line>\d+)",
+        r"^\s*at (?:async )?(?:(?P<function>[\w$.<>\[\] ]+?) )?"
+        r"\(?(?P<path>[^\s():]+\.[A-Za-z]\w{0,4}):(?P<line>\d+)",
         r"^\s*at (?P<function>[\w$.]+)\((?P<path>\w+\.(?:java|kt|scala|cs)):(?P<line>\d+)\)",
         r"^\s*#\d+\s+(?:0x[0-9a-f]+ in )?(?P<function>[\w:~<>]+)?.*?"
-        r"(?: at | )(?P<path>[\w./+-]+\.\w{1,4}):(?P<line>\d+)",
+        r"(?: at | )(?P<path>[\w./+-]+\.[A-Za-z]\w{0,3}):(?P<line>\d+)",
         r"^\s*(?P<path>(?:[\w.@~-]*/)+[\w.-]+\.go):(?P<line>\d+)",
         r"(?P<path>(?:[\w.-]+/)+[\w.-]+\.(?:rs|c|cc|cpp|h|hpp|py|js|ts|go)):(?P<line>\d+)",
     )
@@ -113,6 +120,7 @@ _PATH = re.compile(
     r"|java|rb|php|kt|swift|scala|sh|md|rst|json|ya?ml|toml|css|html|cs)\b"
 )
 _POSITION = re.compile(r"([\w@+-][\w./@+-]{0,200}\.[A-Za-z]\w{0,4}):(\d{1,9})(?::\d+)?\b")
+_DATE_OR_NUMBER = re.compile(r"[\d.,:TZ+-]+")
 _LINE_NUMBER = re.compile(r"(?<=\w):\d+(?::\d+)?\b|(?<=, line )\d+\b")
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|#)[A-Za-z_$~][\w$]*)*(?:\(\))?")
 _NAME_LIKE = re.compile(
@@ -144,11 +152,19 @@ def understand(text: str) -> Understood:
     return found
 
 
+def may_be_file(text: str) -> bool:
+    """Whether what stands before a colon and a number may be a file; else it is a host, a time or a date."""
+    if "/" in text or "\\" in text:
+        return True
+    last = text.rpartition(".")[2].lower()
+    return last not in HOST_ENDINGS and last != "localhost" and not _DATE_OR_NUMBER.fullmatch(text)
+
+
 def _frame(line: str) -> tuple[str, int, str] | None:
     if not _HAS_LINE.search(line):
         return None
     match = next(filter(None, (pattern.search(line) for pattern in _FRAMES)), None)
-    if match is None or len(match["line"]) > 9:
+    if match is None or len(match["line"]) > 9 or not may_be_file(match["path"]):
         return None
     return match["path"], int(match["line"]), match.groupdict().get("function") or ""
 
@@ -226,6 +242,12 @@ def _collect(found: Understood, text: str, zone: Zone) -> None:
     if zone is Zone.TRACE:
         text = _LINE_NUMBER.sub("", text)
     elif ":" in text:
-        found.positions += [Position(match[1], int(match[2]), zone) for match in _POSITION.finditer(text)]
-        text = _POSITION.sub(r"\1", text)
+        places = [match for match in _POSITION.finditer(text) if _is_place(match)]
+        found.positions += [Position(match[1], int(match[2]), zone) for match in places]
+        text = _POSITION.sub(lambda match: match[1] if _is_place(match) else match[0], text)
     found.tokens += [(match[0], zone) for match in _WORD.finditer(text)]
+
+
+def _is_place(match: re.Match[str]) -> bool:
+    """Of a `_POSITION`: a line of a file. What follows `://` at once is a host, whatever its end."""
+    return may_be_file(match[1]) and ("/" in match[1] or not match.string.endswith("://", 0, match.start()))
