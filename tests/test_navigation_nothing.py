@@ -290,7 +290,7 @@ def test_a_file_that_no_crate_has_is_told_from_a_name_that_leads_nowhere() -> No
 class TestExits:
     def test_no_answer_is_1_with_its_reason(self, world: World) -> None:
         assert "nothing refers to class Alone" in world.run("refs", "Alone", status=1)
-        assert "notes.md has no relations: it is markdown" in world.run("def", "notes.md:1:3", status=1)
+        assert "notes.md has no relations: it is markdown" in world.run("def", "notes.md:1:3", status=3)
 
     def test_as_json_an_answer_without_hits_is_an_answer(self, world: World) -> None:
         answer = world.home.json("refs", "Alone", cwd=world.repo.path, status=1)

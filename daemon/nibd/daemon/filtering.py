@@ -17,7 +17,7 @@ from nibd.daemon.reading import Reading
 from nibd.daemon.registry import Checkout
 from nibd.ipc.messages import ErrorCode, RpcError
 from nibd.query.filters import Filters
-from nibd.repair.git import GitError, open_source
+from nibd.repair.git import GitError, GitSource, open_source
 from nibd.repair.languages import CODE_LANGUAGES, MARKDOWN, TEXT, UNIT_KINDS
 from nibd.stores.types import CommitId, RepoPath, TreeId
 
@@ -34,23 +34,32 @@ class Changes:
         self._known: OrderedDict[tuple[CommitId, TreeId], frozenset[RepoPath]] = OrderedDict()
 
     def since(self, checkout: Checkout, commit: CommitId, tree: TreeId) -> frozenset[RepoPath]:
-        """Raises `RpcError` when the commit can't be read."""
+        """Raises `RpcError`: there is no such commit, or it can't be read."""
         with self._lock:
             known = self._known.get((commit, tree))
         if known is not None:
             return known
         try:
             with closing(open_source(checkout.work_tree)) as source:
-                changes = source.changes(source.tree_of(commit), tree, renames=False)
+                then = _tree_of(source, commit)
+                changes = source.changes(then, tree, renames=False)
         except GitError as error:
             message = f"changed_since: {commit[:10]} can't be compared: {error}"
-            raise RpcError(ErrorCode.INVALID_PARAMS, message) from error
+            raise RpcError(ErrorCode.UNSUPPORTED, message) from error
         found = frozenset(entry.path for entry in changes.come)
         with self._lock:
             self._known[commit, tree] = found
             while len(self._known) > REMEMBERED:
                 self._known.popitem(last=False)
         return found
+
+
+def _tree_of(source: GitSource, commit: CommitId) -> TreeId:
+    try:
+        return source.tree_of(commit)
+    except GitError as error:
+        message = f"changed_since: {commit[:10]} can't be compared: {error}"
+        raise RpcError(ErrorCode.INVALID_PARAMS, message) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 
 from nibd.daemon.commands import _daemon
 from nibd.ipc.messages import JsonObject
 
+STDIN = "-"
 PLANS = ("auto", "lexical", "dense", "hybrid", "structural")
 
 
@@ -74,7 +76,9 @@ def page(arguments: argparse.Namespace) -> JsonObject:
 
 def add_search(parser: argparse.ArgumentParser) -> None:
     """A query, and how it is answered."""
-    parser.add_argument("query", metavar="QUERY", nargs="+", help="words, names, or a question")
+    parser.add_argument(
+        "query", metavar="QUERY", nargs="+", help="words, names, a question; - reads it from standard input"
+    )
     _daemon.add_repo(parser)
     parser.add_argument(
         "--plan",
@@ -113,7 +117,7 @@ def search(arguments: argparse.Namespace) -> JsonObject:
     path = _daemon.real_path(arguments.repo)
     params: JsonObject = {
         "path": path,
-        "query": _daemon.text_argument(" ".join(arguments.query)),
+        "query": _query(arguments.query),
         "at": _daemon.commit(arguments, path),
         **page(arguments),
         **filters(arguments, path),
@@ -126,6 +130,14 @@ def search(arguments: argparse.Namespace) -> JsonObject:
     if arguments.widths:
         params["widths"] = dict(arguments.widths)
     return params
+
+
+def _query(words: list[str]) -> str:
+    if words != [STDIN]:
+        return _daemon.text_argument(" ".join(words))
+    # Only here, for what it imports would cost every query time.
+    stdin = importlib.import_module("nibd.daemon.commands._stdin")
+    return str(stdin.query())
 
 
 def _width(text: str) -> tuple[str, int]:

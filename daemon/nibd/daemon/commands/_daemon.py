@@ -10,7 +10,7 @@ from pathlib import Path
 
 from nibd.daemon.commands._failures import CommandError, Exit
 from nibd.ipc.client import Client, DaemonUnavailable
-from nibd.ipc.messages import JsonObject
+from nibd.ipc.messages import ErrorCode, JsonObject, RpcError
 from nibd.ipc.sockets import socket_path
 
 _COMMIT_ID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
@@ -36,8 +36,13 @@ def connect() -> Client:
 
 def ask(method: str, params: JsonObject | None = None) -> JsonObject:
     """The result of one short request on a connection of its own."""
-    with connect() as client:
-        return expect(client.call(method, params))
+    try:
+        with connect() as client:
+            return expect(client.call(method, params))
+    except RpcError as error:
+        if error.code == ErrorCode.UNPUBLISHED_COMMIT and params:
+            _look_up(params["at"], params["path"])  # of a commit that there is not it is no wonder
+        raise
 
 
 def expect(result: object) -> JsonObject:
@@ -65,8 +70,10 @@ def commit(arguments: argparse.Namespace, path: str) -> str:
 
 def commit_id(revision: str, path: str) -> str:
     """The whole id of a commit as people write it."""
-    if _COMMIT_ID.fullmatch(revision):
-        return revision
+    return revision if _COMMIT_ID.fullmatch(revision) else _look_up(revision, path)
+
+
+def _look_up(revision: str, path: str) -> str:
     # Only here, for it imports subprocess, which takes as long as the question itself.
     revisions = importlib.import_module("nibd.daemon.commands._revisions")
     return str(revisions.commit_of(revision, path))

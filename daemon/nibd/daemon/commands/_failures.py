@@ -3,9 +3,10 @@
 Exit codes:
 
     0    done, or the answer is yes
-    1    the answer is no: nothing found, not published in time, verify differs, a view has failed
-    2    the command line can't be understood
-    3    the environment is not as it has to be: no daemon, no Git repository, settings refused
+    1    the answer is no: nothing found; of commands that ask how things are, not as they should be
+    2    what was typed is wrong: an option, a pattern, a commit that there is not
+    3    it can't be answered as things are: no daemon, a view that is missing, an unpublished commit,
+         no Git repository, settings refused
     70   a mistake in nibd itself (or its daemon), which is worth a report
     130  interrupted
 
@@ -63,20 +64,15 @@ ENVIRONMENT_ERRORS = {
 }
 """Classes whose messages are fit to be shown as they are, with the code for programs."""
 
-_ANSWERED_NO = frozenset(
-    {
-        ErrorCode.CANCELLED,
-        ErrorCode.UNPUBLISHED_COMMIT,
-        ErrorCode.VIEW_ABSENT,
-        ErrorCode.VIEW_NOT_READY,
-        ErrorCode.BUSY,
-        ErrorCode.TIMEOUT,
-        ErrorCode.NOT_FOUND,
-        ErrorCode.MOVING,
-    }
-)
-_USAGE = frozenset({ErrorCode.INVALID_PARAMS, ErrorCode.TOO_LARGE})
-_DEFECT = frozenset({ErrorCode.INTERNAL, ErrorCode.PARSE_ERROR, ErrorCode.INVALID_REQUEST})
+EXITS = {
+    ErrorCode.NOT_FOUND: Exit.NO,
+    ErrorCode.INVALID_PARAMS: Exit.USAGE,
+    ErrorCode.TOO_LARGE: Exit.USAGE,
+    ErrorCode.INTERNAL: Exit.DEFECT,
+    ErrorCode.PARSE_ERROR: Exit.DEFECT,
+    ErrorCode.INVALID_REQUEST: Exit.DEFECT,
+}
+"""Of the daemon's errors; all others are the environment's."""
 
 
 def explain(error: BaseException) -> Failure | None:
@@ -99,13 +95,9 @@ def _of_daemon(error: RpcError) -> Failure:
     message = error.message
     if error.code == ErrorCode.METHOD_NOT_FOUND:
         message = f"{message}: the running daemon is of another version; 'nibd stop' and ask again"
-    if error.code in _ANSWERED_NO:
-        return Failure(message, Exit.NO, name, error.data)
-    if error.code in _USAGE:
-        return Failure(message, Exit.USAGE, name, error.data)
-    if error.code in _DEFECT:
-        return Failure(message, Exit.DEFECT, name, error.data)
-    return Failure(message, Exit.ENVIRONMENT, name, error.data)
+    known = ErrorCode(error.code) if isinstance(error.code, ErrorCode) else None
+    exit_code = Exit.ENVIRONMENT if known is None else EXITS.get(known, Exit.ENVIRONMENT)
+    return Failure(message, exit_code, name, error.data)
 
 
 def _of_system(error: OSError) -> str:

@@ -17,7 +17,7 @@ from nibd.daemon.commands import _daemon
 from nibd.daemon.commands._answers import relations_used, short, used_views, warnings
 from nibd.daemon.commands._failures import CommandError, Exit
 from nibd.daemon.commands._output import Style, counted, emit, kind_beside, style_of, visible, visible_line
-from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
+from nibd.ipc.messages import Json, JsonObject
 
 WHAT = "FILE:LINE[:COL]|NAME"
 _PLACE = re.compile(r"(?P<file>.+?):(?P<line>[-+]?[0-9]+)(?::(?P<col>[-+]?[0-9]+))?:?", re.DOTALL)
@@ -55,13 +55,7 @@ def run(arguments: argparse.Namespace, operation: str, **more: Json) -> int:
     params: JsonObject = {"operation": operation, "provider": arguments.provider, "k": arguments.k, **more}
     path, asked = _meant(arguments.what, arguments.repo)
     params |= {**asked, "path": path, "at": _daemon.commit(arguments, path)}
-    try:
-        answer = _daemon.ask("navigate", params)
-    except RpcError as error:
-        # A language that has no relations is an answer; for others something is missing or switched off here.
-        if error.code == ErrorCode.VIEW_ABSENT and error.data is None:
-            raise CommandError(error.message, Exit.ENVIRONMENT, ErrorCode.VIEW_ABSENT.wire_name) from error
-        raise
+    answer = _daemon.ask("navigate", params)
     emit(arguments, answer, "" if arguments.json else _render(answer, style_of(sys.stdout)))
     return Exit.OK if answer["hits"] else Exit.NO
 

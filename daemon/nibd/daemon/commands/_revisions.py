@@ -10,16 +10,29 @@ from nibd.daemon.commands._failures import CommandError, Exit
 
 
 def commit_of(revision: str, path: str) -> str:
-    """The id of the commit that `revision` shows in the repository that holds `path`."""
+    """The id of the commit that `revision` shows in the repository that holds `path`.
+
+    Raises CommandError: there is no such commit, which is what was typed; or no repository, or no git.
+    """
     folder = path if Path(path).is_dir() else str(Path(path).parent)
-    command = ["git", "rev-parse", "--quiet", "--verify", "--end-of-options", f"{revision}^{{commit}}"]
-    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"}
     try:
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
+        done = _git(folder, "rev-parse", "--quiet", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+        if done.returncode == 0:
+            return done.stdout.decode().strip()
+        in_repository = _git(folder, "rev-parse", "--git-dir")
     except FileNotFoundError as error:
         raise CommandError(f"{error.filename} is not there, so {revision!r} can't be looked up") from error
-    if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip()
-        why = f": {said}" if said else ""
-        raise CommandError(f"{revision!r} shows no commit in {folder}{why}", Exit.NO, "unknown_revision")
-    return done.stdout.decode().strip()
+    if in_repository.returncode != 0:
+        message = f"{revision!r} can't be looked up in {folder}: {_said(in_repository)}"
+        raise CommandError(message, Exit.ENVIRONMENT, "git")
+    why = f": {_said(done)}" if _said(done) else ""
+    raise CommandError(f"{revision!r} shows no commit in {folder}{why}", Exit.USAGE, "unknown_revision")
+
+
+def _git(folder: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"}
+    return subprocess.run(["git", *arguments], cwd=folder, env=environment, capture_output=True, check=False)
+
+
+def _said(done: subprocess.CompletedProcess[bytes]) -> str:
+    return done.stderr.decode(errors="replace").strip()

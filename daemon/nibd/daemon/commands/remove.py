@@ -53,7 +53,7 @@ def _path_of(client: Client, argument: str | None) -> str:
     """The path of the registered checkout that holds the argument's path or has it for a name."""
     checkouts = _daemon.expect(client.call("repository.list"))["checkouts"]
     real = Path(_daemon.real_path(argument))
-    holding = [str(each["path"]) for each in checkouts if real.is_relative_to(each["path"])]
+    holding = [str(each["path"]) for each in checkouts if _holds(each["path"], real)]
     if holding:
         return max(holding, key=len)
     named = [str(each["path"]) for each in checkouts if argument in (each["name"], each["checkout"])]
@@ -63,9 +63,15 @@ def _path_of(client: Client, argument: str | None) -> str:
         )
     if not named:
         raise CommandError(
-            f"{real} is in no registered checkout; 'nibd list' shows them", code="unknown_repository"
+            f"{real} is not there, or in no registered checkout; 'nibd list' shows them",
+            code="unknown_repository",
         )
     return named[0]
+
+
+def _holds(work_tree: str, path: Path) -> bool:
+    """Whether the path is meant of this checkout: a misspelt name is no file of the one we stand in."""
+    return path.is_relative_to(work_tree) and (os.path.lexists(path) or not os.path.lexists(work_tree))
 
 
 def _remove_hooks(work_tree: Path) -> tuple[list[HookReport], str | None]:

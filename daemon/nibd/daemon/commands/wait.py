@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 from nibd.daemon.commands import _daemon
 from nibd.daemon.commands._answers import short
-from nibd.daemon.commands._failures import Exit
+from nibd.daemon.commands._failures import CommandError, Exit
 from nibd.daemon.commands._output import clipped, emit, visible_line
 from nibd.daemon.commands._progress import ProgressBar
 from nibd.ipc.client import Client
-from nibd.ipc.messages import JsonObject
+from nibd.ipc.messages import ErrorCode, JsonObject, RpcError
 
 ABOUT = "Wait until HEAD is published; exit status 1 when it was not in time, or can't be."
 
@@ -47,8 +47,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.assurance:
         params["assurance"] = arguments.assurance
     params["timeout_s"] = NEVER_S if arguments.timeout is None else arguments.timeout
-    with _daemon.connect() as client:
-        result = until_published(client, params)
+    try:
+        with _daemon.connect() as client:
+            result = until_published(client, params)
+    except RpcError as error:
+        if error.code == ErrorCode.VIEW_NOT_READY:  # the model can't be loaded: waiting is no use
+            raise CommandError(error.message, Exit.NO, ErrorCode.VIEW_NOT_READY.wire_name) from error
+        raise
     emit(arguments, result, outcome_text(result, [view] if view else DEFAULT_VIEWS, arguments.assurance))
     return Exit.OK if result["published"] else Exit.NO
 
