@@ -21,10 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     report = Report("nibd: how views follow commits")
     maintain.run(_plan(options), report)
-    print(f"\n{report.text()}", flush=True)
-    if options.json:
-        report.save(options.json)
-    return 1 if report.failed else 0
+    return report.end(options.json)
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:

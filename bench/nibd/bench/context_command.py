@@ -60,12 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
                 print(f"  {where}: {time.perf_counter() - started:.0f} s, {recalls}", flush=True)
     for title, of in runs.items():
         report_runs(title, of, report)
-    print(f"\n{report.text()}", flush=True)
-    if options.json:
-        report.save(options.json)
-    if options.page:
-        report.save_page(options.page)
-    return 1 if report.failed or not runs else 0
+    return report.end(options.json, options.page) or int(not runs)
 
 
 def _answered(

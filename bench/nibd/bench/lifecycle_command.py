@@ -20,12 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{name} ...", file=sys.stderr, flush=True)
         with report.guarded(name):
             lifecycle_parts.measure(name, repository, sorted(options.sessions), not options.no_dense, report)
-    print(f"\n{report.text()}", flush=True)
-    if options.json:
-        report.save(options.json)
-    if options.page:
-        report.save_page(options.page)
-    return 1 if report.failed else 0
+    return report.end(options.json, options.page)
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -34,10 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     chains = _chains(options, report)
     for part in dict.fromkeys(options.only):
         _measure(part, chains, how, options.samples, report)
-    print(f"\n{report.text()}", flush=True)
-    if options.json:
-        report.save(options.json)
-    return 1 if report.failed else 0
+    return report.end(options.json)
 
 
 def _measure(part: str, chains: Sequence[Chain], how: How, samples: int, report: Report) -> None:

@@ -87,6 +87,16 @@ class Report:
             traceback.print_exc()
             self.add_failure(what, error)
 
+    def end(self, json_file: Path | None, page_file: Path | None = None) -> int:
+        """Print all of it, and save it where that is asked for; the exit status of a bench: 1 where a part
+        could not be measured."""
+        print(f"\n{self.text()}", flush=True)
+        if json_file:
+            self.save(json_file)
+        if page_file:
+            self.save_page(page_file)
+        return 1 if self.failed else 0
+
     def text(self) -> str:
         rows = [HEAD, *self._rows()]
         widths = [max(len(row[at]) for row in rows) for at in range(4)]

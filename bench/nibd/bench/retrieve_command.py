@@ -42,12 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
         if whole.ablations:
             report_ablations(title, whole.ablations, report)
         report_neighbours(title, whole.indices, report)
-    print(f"\n{report.text()}", flush=True)
-    if options.json:
-        report.save(options.json)
-    if options.page:
-        report.save_page(options.page)
-    return 1 if report.failed or not results else 0
+    return report.end(options.json, options.page) or int(not results)
 
 
 def _of_commits(options: argparse.Namespace, report: Report) -> Iterator[tuple[str, Found]]:
