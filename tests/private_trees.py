@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import io
+import shutil
 import stat
 import tarfile
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -123,3 +127,31 @@ def _make_tree(objects: Any, files: Mapping[bytes, Content]) -> TreeId:
 def _write(objects: Any, kind: int, data: bytes) -> bytes:
     oid: str = str(objects.write(kind, data))
     return bytes.fromhex(oid)
+
+
+@cache
+def template() -> Path:
+    """The repository that tests begin with a copy of, made once."""
+    made = Repo(Path(tempfile.mkdtemp(prefix="nibd-")))
+    atexit.register(shutil.rmtree, made.path)
+    made.write("kept.py", "kept = 1\n")
+    made.write("pkg/changed.py", "a = 1\n")
+    made.write("pkg/gone/old.py", "b = 1\n")
+    made.write("run.sh", "#!/bin/sh\n", executable=True)
+    made.write(b"odd \xff\n name.txt", b"\x00\xff")
+    made.symlink("pkg/link.py", "../kept.py")
+    made.commit("one")
+    made.git("tag", "one")
+    made.write("pkg/changed.py", "a = 2\n")
+    made.remove("pkg/gone/old.py")
+    made.write("pkg/new/added.py", "c = 1\n")
+    made.commit("two")
+    return made.path
+
+
+def two_commits(path: Path) -> Repo:
+    """A copy of a small repository with two commits; `one` is a tag."""
+    shutil.copytree(template(), path, symlinks=True)
+    made = Repo(path)
+    made.seconds += 3600
+    return made

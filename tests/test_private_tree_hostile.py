@@ -1,0 +1,139 @@
+"""Nothing is written outside of the private tree, whatever a tree of Git says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gitrepo import Repo
+from nibd.repair.private_tree import (
+    LeftOut,
+)
+from nibd.repair.private_tree.names import is_safe, stays_inside
+from nibd.stores.types import RepoPath
+from private_trees import archived, make_tree, on_disk, private, tree_of, two_commits
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return two_commits(tmp_path / "repo")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "cache" / "tree"
+
+
+def test_a_symlink_becomes_a_folder(repo: Repo, folder: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    first = make_tree(repo, {b"a": ("link", bytes(outside)), b"up": ("link", b"../../../outside")})
+    second = make_tree(repo, {b"a/file": ("file", b"x"), b"up/file": ("file", b"x")})
+    with private(folder, repo) as tree:
+        moved = tree.move(first)
+        assert moved.skipped == {LeftOut.SYMLINK: 2}
+        (tree.root / "a").symlink_to(outside)  # as if it had been made
+        (tree.root / "up").symlink_to(outside)
+        tree.move(second)
+        assert on_disk(tree.root) == archived(repo, second)
+    assert on_disk(outside) == {}
+
+
+def test_a_folder_that_someone_made_a_symlink(repo: Repo, folder: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    with private(folder, repo) as tree:
+        tree.move(tree_of(repo, "one"))
+        (tree.root / "pkg").rename(outside / "pkg")
+        (tree.root / "pkg").symlink_to(outside / "pkg")
+        before = on_disk(outside)
+        tree.move(tree_of(repo))
+        assert on_disk(outside) == before
+        tree.check()
+        assert on_disk(tree.root) == archived(repo, "HEAD")
+        assert on_disk(outside) == before
+
+
+@pytest.mark.parametrize(
+    ("path", "safe"),
+    [
+        (b"a/b", True),
+        (b".gitignore", True),
+        (b"a/.git/config", False),
+        (b".GIT/hooks/x", False),
+        (b"../x", False),
+        (b"a/../../x", False),
+        (b"/etc/passwd", False),
+        (b"a//b", False),
+        (b"a/./b", False),
+        (b"a\0b", False),
+        (b"n" * 255, True),
+        (b"n" * 256, False),
+        (b"/".join([b"n" * 200] * 19), True),
+        (b"/".join([b"n" * 200] * 21), False),
+        (b"/".join([b"n"] * 128), True),
+        (b"/".join([b"n"] * 129), False),
+    ],
+)
+def test_names(path: bytes, safe: bool) -> None:
+    assert is_safe(RepoPath(path), 30) is safe
+
+
+@pytest.mark.parametrize(
+    ("link", "target", "inside"),
+    [
+        (b"l", b"a/b", True),
+        (b"a/l", b"../b", True),
+        (b"a/l", b"./../b//c", True),
+        (b"a/l", b"../../b", False),
+        (b"l", b"/etc", False),
+        (b"l", b"", False),
+        (b"l", b"a/../b", False),
+        (b"a/b/l", b"../x/../../../y", False),
+        (b"a/l", b".", False),
+        (b"a/b/l", b"..", False),
+        (b"a/b/l", b"../../a", False),
+        (b"a/b/l", b"../../c", True),
+    ],
+)
+def test_links(link: bytes, target: bytes, inside: bool) -> None:
+    assert stays_inside(RepoPath(link), target) is inside
+
+
+def test_no_link_that_is_made_leads_out(repo: Repo, folder: Path) -> None:
+    """By way of each other neither: `deep` is the root, from where `..` would lead out."""
+    made = make_tree(
+        repo,
+        {
+            b"x/y/deep": ("link", b"../../z"),
+            b"x/y/out": ("link", b"deep/../../../file"),
+            b"z/file": ("file", b""),
+            b"z/back": ("link", b"../x/y/deep/file"),
+        },
+    )
+    with private(folder, repo) as tree:
+        assert tree.move(made).skipped == {LeftOut.SYMLINK: 1}
+        for path in tree.root.rglob("*"):
+            assert path.resolve().is_relative_to(tree.root)
+        assert (tree.root / "z/back").resolve() == tree.root / "z/file"
+
+
+def test_names_that_cannot_be_made_are_counted(repo: Repo, folder: Path) -> None:
+    deep = b"/".join([b"d"] * 200)
+    made = make_tree(repo, {b"n" * 300: ("file", b""), deep: ("file", b""), b"ok": ("file", b"")})
+    with private(folder, repo) as tree:
+        assert tree.move(made).skipped == {LeftOut.NAME: 2}
+        assert on_disk(tree.root) == {b"ok": ("file", b"")}
+        assert len(tree.check()) == 0
+        tree.move(make_tree(repo, {}))
+        assert on_disk(tree.root) == {}
+
+
+def test_git_folders_are_not_made(repo: Repo, folder: Path) -> None:
+    names = (b".git", b".GIT/hooks/pre-commit", b"sub/.Git/config", b"..", b".")
+    made = make_tree(repo, dict.fromkeys(names, ("program", b"#!/bin/sh\n")))
+    with private(folder, repo) as tree:
+        tree.move(made)
+        assert on_disk(tree.root) == {}
+        assert {path.name for path in folder.iterdir()} >= {"work", "aside", "state.db"}
