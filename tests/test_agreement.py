@@ -12,7 +12,7 @@ import pytest
 
 from language_servers import FAMILIES, SAMPLES
 from live_world import WAIT_S, LiveHome
-from nibd.daemon.agreeing import Agreeing
+from nibd.daemon.relations.agreeing import Agreeing
 from nibd.repair.git import open_source
 from nibd.repair.policy import EXTRACTOR
 from nibd.repair.progress import Interrupted, Progress

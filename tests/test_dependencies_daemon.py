@@ -15,7 +15,7 @@ from cli_run import Home
 from daemon_world import Daemon, configure, running
 from gitrepo import Repo
 from language_servers import require
-from nibd.daemon.navigation_steps import as_of_now
+from nibd.daemon.relations.steps import as_of_now
 from nibd.stores.snapshot import ViewRecord
 from nibd.stores.types import State
 from waiting import wait_until

@@ -19,8 +19,8 @@ from gitrepo import Repo
 from language_servers import SAMPLES
 from live_world import CERTAIN, SETTINGS, WAIT_S, LiveHome, hits, lines
 from navigator_jobs import job
-from nibd.daemon import live_wire
-from nibd.daemon.live_wire import Ask
+from nibd.daemon.relations import live_wire
+from nibd.daemon.relations.live_wire import Ask
 from nibd.ipc.children import ChildProcess
 from nibd.ipc.client import Client
 from nibd.ipc.messages import ErrorCode, RpcError

@@ -11,8 +11,9 @@ import pytest
 from gitrepo import Repo
 from made_navigation import MadeTree, add_relations
 from nibd.query import navigation
-from nibd.query.navigation import Answer, External, Page, Place
+from nibd.query.navigation_asked import Asked, asked_at
 from nibd.query.navigation_files import TreeFile
+from nibd.query.navigation_places import Answer, External, Page, Place, unit_place
 from nibd.query.navigation_symbols import targets_of_unit
 from nibd.query.navigation_view import CachedRelations, FamilyView
 from nibd.stores.relation_types import Target
@@ -87,12 +88,12 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[FamilyView,
 Tree = tuple[FamilyView, dict[RepoPath, TreeFile]]
 
 
-def at(tree: Tree, path: str, line: int, col: int) -> navigation.Asked:
+def at(tree: Tree, path: str, line: int, col: int) -> Asked:
     view, files = tree
     file = files[RepoPath(path.encode())]
     byte = file.text.offset(line, col)
     assert byte is not None, f"{path}:{line}:{col} is nowhere"
-    return navigation.asked_at(view, file, byte)
+    return asked_at(view, file, byte)
 
 
 def unit(tree: Tree, path: str, qualified: str) -> tuple[TreeFile, int]:
@@ -150,7 +151,7 @@ def test_a_unit_is_where_it_is_declared_and_not_where_a_decorator_names_it(tree:
     file, index = unit(tree, "base.py", "Free.run")
 
     for view in (tree[0], None):
-        place = navigation.unit_place(view, file, index)
+        place = unit_place(view, file, index)
         assert (place.start_line, place.line, place.col) == (9, 11, 9)
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from nibd.query import navigation
 from nibd.query.defined_elsewhere import itself_at
-from nibd.query.navigation import Answer
+from nibd.query.navigation_asked import asked_at
 from nibd.query.navigation_files import SourceText, TreeFile
+from nibd.query.navigation_places import Answer, Place
 from nibd.query.navigation_view import CachedRelations, FamilyView
 from nibd.stores.types import RepoPath
 from relations_world import World
@@ -67,12 +68,12 @@ def place(view: FamilyView, path: str, needle: str, nth: int = 0) -> tuple[TreeF
 
 def definition(view: FamilyView, path: str, needle: str, nth: int = 0) -> set[tuple[str, int]]:
     file, byte = place(view, path, needle, nth)
-    asked = navigation.asked_at(view, file, byte)
+    asked = asked_at(view, file, byte)
     return lines(navigation.definition(view, asked.targets or (), itself_at(file, asked.byte)))
 
 
 def lines(answer: Answer) -> set[tuple[str, int]]:
-    return {(each.path.decode(), each.line) for each in answer.found if isinstance(each, navigation.Place)}
+    return {(each.path.decode(), each.line) for each in answer.found if isinstance(each, Place)}
 
 
 def test_a_call_leads_to_the_function_in_another_file(view: FamilyView) -> None:
@@ -102,7 +103,7 @@ def test_what_a_header_defines_is_found_there(view: FamilyView) -> None:
 @pytest.mark.parametrize("path", ["include/lib.h", "src/lib.c"])
 def test_callers_in_other_files_are_found_from_either_end(view: FamilyView, path: str) -> None:
     file, byte = place(view, path, "greet")
-    targets = navigation.asked_at(view, file, byte).targets or ()
+    targets = asked_at(view, file, byte).targets or ()
     assert lines(navigation.callers(view, targets)) == {("src/app.c", 2)}
 
 

@@ -15,10 +15,10 @@ from cli_run import Home
 from gitrepo import Repo
 from made_navigation import publish_relations
 from nibd.daemon.cli import main
-from nibd.daemon.navigation_reasons import leads_nowhere
+from nibd.daemon.navigation.reasons import leads_nowhere
 from nibd.ipc.client import Client
 from nibd.ipc.messages import ErrorCode, RpcError
-from nibd.query.navigation import Asked
+from nibd.query.navigation_asked import Asked
 from nibd.query.navigation_files import SourceText, TreeFile
 from nibd.repair.syntax.occurrences import FileSymbols
 from nibd.repair.syntax.units import file_unit

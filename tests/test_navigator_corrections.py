@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from navigator_jobs import job
-from nibd.daemon.navigator import RELATIONS_DAMAGED
+from nibd.daemon.relations.navigator_job import RELATIONS_DAMAGED
 from nibd.ipc.children import ChildProcess
 from nibd.ipc.messages import RpcError
 from nibd.repair.progress import Interrupted, Progress

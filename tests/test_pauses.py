@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from nibd.daemon import pauses
-from nibd.daemon.pauses import FIRST_S, LONGEST_S, Pauses
+from nibd.daemon.relations import pauses
+from nibd.daemon.relations.installed import have_changed
+from nibd.daemon.relations.pauses import FIRST_S, LONGEST_S, Pauses
 from nibd.repair.private_tree import stamp
 from nibd.stores.types import CheckoutId, TreeId
 
@@ -75,6 +76,6 @@ def test_what_failed_so_often_is_left_alone_until_something_is_installed(
     paused = found.of(MAIN, ONE)
     assert paused is not None
     assert not paused.is_over
-    assert not paused.is_outdated()
+    assert not have_changed(paused.watched)
     (tmp_path / "ty").touch()
-    assert paused.is_outdated()
+    assert have_changed(paused.watched)

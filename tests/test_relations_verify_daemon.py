@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from cli_run import Home
 from gitrepo import Repo
 from language_servers import require
+from nibd.ipc.client import Client
+from nibd.ipc.messages import ErrorCode, RpcError
 from nibd.stores.catalog import UNPUBLISHED, Catalog
 from nibd.stores.relation_types import Relation, Target
 from nibd.stores.relations import RelationStore
@@ -128,6 +133,66 @@ def test_published_relations_equal_those_of_fresh_servers_or_the_difference_is_n
     wait_until(is_right_again, WAIT_S, "what was said to be exact to be made anew")
     python(home, repo, "exact")
     assert home.json("verify", "--relations", repo.path)["equal"]
+
+
+class Verifying:
+    """A request for a verification, under way in a thread."""
+
+    def __init__(self, pool: ThreadPoolExecutor, home: Home, repo: Repo, *views: str) -> None:
+        self.stages: list[str] = []
+        self._client = Client(home.socket, WAIT_S)
+        params = {"path": str(repo.path), "relations": True, "views": list(views)}
+        self.answer = pool.submit(self._client.call, "verify", params, self._noted, WAIT_S)
+
+    def _noted(self, _: str, value: Any) -> None:
+        self.stages.append(value["stage"])
+
+    def verdict(self) -> Any:
+        """`None`: there was nothing to be compared any more."""
+        try:
+            return self.answer.result(WAIT_S)
+        except RpcError as error:
+            if error.code != ErrorCode.VIEW_NOT_READY:
+                raise
+            return None
+
+
+def test_wrong_relations_are_made_anew_once_whoever_finds_them_wrong(home: Home, repo: Repo) -> None:
+    home.nibd("init", repo.path)
+    python(home, repo, "exact")
+    home.nibd("stop")
+    plant(home)
+    home.nibd("init", repo.path)
+    before = made(home)
+    daemon = psutil.Process(int((home.state / "daemon.lock").read_text()))
+
+    def verifiers() -> list[psutil.Process]:
+        return [each for each in daemon.children() if "nibd.daemon.verifier" in each.cmdline()]
+
+    with ThreadPoolExecutor(2) as pool:
+        first = Verifying(pool, home, repo)
+        (stopped,) = wait_until(verifiers, WAIT_S, "a verifier")
+        stopped.suspend()
+        second = Verifying(pool, home, repo, "structural")
+        wait_until(lambda: second.stages, WAIT_S, "the second to be told that it waits")
+        stopped.resume()
+        assert not first.verdict()["equal"]
+        found = second.verdict()
+    assert found is None or found["views"]["structural"]["equal"]
+    python(home, repo, "exact")
+    assert home.json("verify", "--relations", repo.path)["equal"]
+    assert made(home) == before + 1
+    assert not logged(home, "view_damaged")
+
+
+def logged(home: Home, event: str) -> list[Any]:
+    lines = map(json.loads, (home.state / "log" / "nibd.log").read_text().splitlines())
+    return [line for line in lines if line["event"] == event]
+
+
+def made(home: Home) -> int:
+    """How often relations were made, or looked whether they are."""
+    return sum(line["job"] == "relate" for line in logged(home, "relations"))
 
 
 def test_what_cant_be_compared_is_said_and_no_equality_claimed(home: Home, repo: Repo) -> None:

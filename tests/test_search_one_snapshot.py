@@ -13,7 +13,8 @@ import pytest
 import structlog
 
 from gitrepo import Repo
-from nibd.daemon.coordinator import CheckoutState, Coordinator
+from nibd.daemon.checkout_state import CheckoutState
+from nibd.daemon.coordinator import Coordinator
 from nibd.daemon.paths import Paths
 from nibd.daemon.registry import Checkout, Registry, checkout_id, repository_id
 from nibd.daemon.service import Service

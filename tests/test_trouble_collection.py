@@ -15,7 +15,8 @@ import structlog
 
 from gitrepo import Repo
 from nibd.daemon import statistics
-from nibd.daemon.coordinator import CheckoutState, Coordinator
+from nibd.daemon.checkout_state import CheckoutState
+from nibd.daemon.coordinator import Coordinator
 from nibd.daemon.paths import Paths
 from nibd.daemon.registry import Checkout, Registry, checkout_id, repository_id
 from nibd.daemon.scheduler import Job, Kind, Lane
@@ -76,14 +77,14 @@ async def _damaged_and_healed(checkout: Checkout) -> None:
     try:
         await coordinator.add(checkout)
         state = coordinator.states[checkout.id]
-        await changed(coordinator, lambda: state.is_current and not coordinator.running)
-        for child in coordinator.lanes.values():
+        await changed(coordinator, lambda: state.is_current and not coordinator.lanes.running)
+        for child in coordinator.lanes.children.values():
             await child.rest()  # else it has the pages in memory
         folder = RepositoryFolder(paths.repository_dir(checkout.repository))
         before, units = folder.identity(), unit_count(folder)
         spoil(folder.structure)
         coordinator.statistics = statistics.Statistics()
-        coordinator._want(Job(checkout.repository, Kind.COLLECT, Lane.REPAIR))
+        coordinator.lanes.want(Job(checkout.repository, Kind.COLLECT, Lane.REPAIR))
         await changed(coordinator, lambda: folder.identity() != before and is_sound(coordinator, state))
         assert unit_count(folder) == units
     finally:
@@ -91,7 +92,7 @@ async def _damaged_and_healed(checkout: Checkout) -> None:
 
 
 def is_sound(coordinator: Coordinator, state: CheckoutState) -> bool:
-    return state.is_current and not coordinator.running and state.failure is None
+    return state.is_current and not coordinator.lanes.running and state.failure is None
 
 
 def unit_count(folder: RepositoryFolder) -> int:

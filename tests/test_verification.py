@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import psutil
@@ -99,6 +101,24 @@ def test_a_shared_verification_goes_on_when_who_asked_first_leaves_and_ends_with
     wait_until(lambda: not verifiers(daemon), what="the verifier to be ended")
     wait_until(lambda: not list(daemon.cache.glob("**/nibd-verify-*")), what="its scratch to be removed")
     assert daemon.call("verify", path=str(repo.path))["equal"]
+
+
+def test_what_several_hear_to_differ_is_made_anew_once(
+    daemon: Daemon, repo: Repo, pool: ThreadPoolExecutor
+) -> None:
+    daemon.add(repo.path)
+    daemon.published(repo.path)
+    (structure,) = daemon.cache.glob("**/structure.db")
+    with closing(sqlite3.connect(structure)) as database:  # no checksum is left to tell of it
+        assert database.execute("DELETE FROM unit WHERE name = 'alpha'").rowcount
+        database.commit()
+    first = Asked(pool, daemon, repo, "structural")
+    verifier = stopped(daemon)
+    same = Asked(pool, daemon, repo, "structural")
+    wait_until(lambda: first.stages and same.stages, what="both to be told that it began")
+    os.kill(verifier.pid, signal.SIGCONT)
+    assert [first.answer.result(CALL_S)["equal"], same.answer.result(CALL_S)["equal"]] == [False, False]
+    assert len(events(daemon, "view_damaged")) == 1
 
 
 def test_what_is_verified_is_not_collected_meanwhile(repo: Repo, pool: ThreadPoolExecutor) -> None:

@@ -24,8 +24,9 @@ from nibd.bench.relations_world import Published, Side, published, side
 from nibd.bench.report import Report
 from nibd.query import navigation
 from nibd.query.defined_elsewhere import itself_at
-from nibd.query.navigation import Answer, Found, Place
+from nibd.query.navigation_asked import asked_at
 from nibd.query.navigation_files import SourceText, TreeFile, TreeFiles
+from nibd.query.navigation_places import Answer, Found, Place, unit_place
 from nibd.query.navigation_view import CachedRelations, FamilyView
 from nibd.repair.relations.source_file import SourceFile
 from nibd.repair.servers.errors import Unknown
@@ -178,7 +179,7 @@ class _Opened:
         result = Matches()
         itself = left_out is not None
         for named, answer in zip(asked, live, strict=True):
-            targets = navigation.asked_at(self.view, named.file, named.byte, itself=itself).targets or ()
+            targets = asked_at(self.view, named.file, named.byte, itself=itself).targets or ()
             if isinstance(answer, Unknown):
                 result.unanswered[answer.reason] += 1
             else:
@@ -215,7 +216,7 @@ class _Opened:
             for index, unit in enumerate(file.text.units if file else ()):
                 assert file is not None, "it has units"
                 if unit.level is not Level.FILE and file.text.own_names(index):
-                    place = navigation.unit_place(self.view, file, index)
+                    place = unit_place(self.view, file, index)
                     byte = file.text.offset(place.line, place.col)
                     assert byte is not None, "it is in the text"
                     holder = file.text.units[unit.parent or 0].level

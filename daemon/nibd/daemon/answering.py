@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from nibd.daemon import wire
-from nibd.daemon.coordinator import CheckoutState, Coordinator
-from nibd.daemon.navigating import Host
+from nibd.daemon.checkout_state import CheckoutState
+from nibd.daemon.coordinator import Coordinator
+from nibd.daemon.host import Host
 from nibd.daemon.reading import Reading
 from nibd.daemon.status import Standing, lag, standing, view_json
 from nibd.daemon.views import At, Wanted
@@ -26,8 +27,6 @@ from nibd.stores.errors import StoreError
 from nibd.stores.relations import CorruptRelations
 from nibd.stores.snapshot import Publication
 from nibd.stores.types import View
-
-NEEDS_STRUCTURE = frozenset({View.STRUCTURAL})
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from nibd.daemon.answers import Blobs
-from nibd.daemon.navigating import Host
+from nibd.daemon.host import Host
 from nibd.daemon.parameters import Parameters
 from nibd.daemon.registry import Checkout
 from nibd.daemon.token_counting import TokenCounting

@@ -10,98 +10,56 @@ job's end       a repair, dense view, fold or collection succeeded, was supersed
 embeddings      more texts have vectors (`embedded`)
 damage          a reader found a view that is not as it was written, or gone (`damaged`)
 
-`look` compares HEAD with what is published and asks the scheduler for what is missing; `_pump` gives
-idle lanes their next job. A job that fails is tried again after a pause that grows; the reason stands
-in every answer until it succeeds. Nothing here computes or reads a view: children and threads do.
+`look` compares HEAD with what is published and asks `lanes` for what is missing. A job that fails is tried
+again after a pause that grows; the reason stands in every answer until it succeeds. Nothing here computes or
+reads a view: children and threads do.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
 import structlog
 
+from nibd.daemon.checkout_state import CheckoutState, lacks_objects
+from nibd.daemon.child_jobs import DAMAGED
+from nibd.daemon.collecting import Collecting
 from nibd.daemon.embedding import Embedding
-from nibd.daemon.heads import HeadHistory, HeadReader, HeadState
-from nibd.daemon.indexer import DAMAGED, VERIFY_PREFIX
+from nibd.daemon.heads import HeadReader, HeadState
+from nibd.daemon.indexer import VERIFY_PREFIX
 from nibd.daemon.indexer import Job as IndexerJob
-from nibd.daemon.navigation import Navigation
+from nibd.daemon.lanes import Lanes, Running
 from nibd.daemon.paths import Paths
 from nibd.daemon.registry import Checkout, Registry
-from nibd.daemon.scheduler import Job, Kind, Lane, Scheduler
+from nibd.daemon.relations.server_places import ServerPlaces
+from nibd.daemon.relations.upkeep import Upkeep
+from nibd.daemon.scheduler import Job, Kind, Lane
 from nibd.daemon.settings import Settings
 from nibd.daemon.statistics import Statistics
 from nibd.daemon.supervisor import Supervisor
+from nibd.daemon.tasks import Tasks
 from nibd.daemon.views import RepositoryViews
 from nibd.ipc.children import ChildDied
 from nibd.ipc.messages import ErrorCode, JsonObject, RpcError
 from nibd.stores.relations import CorruptRelations, MissingResolution
 from nibd.stores.repository import RepositoryFolder
-from nibd.stores.snapshot import Publication
-from nibd.stores.types import CheckoutId, CommitId, RepositoryId, Skip, State, View
+from nibd.stores.snapshot import Generation, Publication
+from nibd.stores.types import CheckoutId, CommitId, RepositoryId, View
 
-INDEXER_IDLE_S = 600.0
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 300.0
 SETTLE_S = 0.3
 """For how long HEAD stands still before a rebase or a series of picks counts as having stopped there."""
 
 T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class CheckoutState:
-    """What the daemon knows of a checkout. `failure` is why its last repair failed.
-
-    `checked`: a repair was asked for since the start, which also finds other profiles, an unfinished
-    dense view and what a crash left. `related`: relations were asked for since then.
-    """
-
-    checkout: Checkout
-    history: HeadHistory = field(default_factory=HeadHistory)
-    published: Publication | None = None
-    checked: bool = False
-    related: bool = False
-    objects_stamp: tuple[int, ...] = ()
-    failure: str | None = None
-    failures: int = 0
-
-    @property
-    def head(self) -> HeadState | None:
-        return self.history.head
-
-    def may_have_more(self, stamp: tuple[int, ...]) -> bool:
-        """Whether objects that the published snapshot lacks may have arrived since they were looked for."""
-        return self.published is not None and _lacks_objects(self.published) and stamp != self.objects_stamp
-
-    @property
-    def is_current(self) -> bool:
-        """Whether the checkout shows a snapshot of the commit that it stands at."""
-        return (
-            self.published is not None
-            and self.head is not None
-            and self.head.commit is not None
-            and self.published.commit == self.head.commit
-        )
-
-
-@dataclass(slots=True)
-class Running:
-    """A job at work: what it reported last, and how to tell it that it is no longer wanted."""
-
-    job: Job
-    unwanted: asyncio.Event = field(default_factory=asyncio.Event)
-    progress: JsonObject | None = None
-    relations: JsonObject = field(default_factory=dict)
-    """What of relations it publishes."""
-    since: float = field(default_factory=time.monotonic)
 
 
 class Coordinator:
@@ -112,16 +70,13 @@ class Coordinator:
         self.settings = settings
         self.registry = registry
         self.statistics = Statistics()
-        self.scheduler = Scheduler()
         self.states: dict[CheckoutId, CheckoutState] = {}
-        self.running: dict[Lane, Running] = {}
-        self.lanes = {
-            lane: Supervisor("nibd.daemon.indexer", log.bind(lane=lane.value), idle_s=INDEXER_IDLE_S)
-            for lane in Lane
-        }
+        self._tasks = Tasks(log)
+        self.lanes = Lanes(self, self._tasks, log)
         self.embedding = Embedding(settings.dense, paths.embeddings_db, log, self.embedded)
-        self.navigation = Navigation(
+        self.relations = Upkeep(
             settings.relations,
+            ServerPlaces.of(settings.relations, os.environ),
             paths,
             log,
             self.related,
@@ -134,8 +89,6 @@ class Coordinator:
         self._git = ThreadPoolExecutor(1, "nibd-git")
         self._log = log
         self._changed = asyncio.Event()
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._stopping = False
         self.on_registered: Callable[[], None] = lambda: None
         self.watch_failure: str | None = None
 
@@ -151,14 +104,9 @@ class Coordinator:
 
     async def stop(self) -> None:
         """End the children; an unfinished job is begun again by the next daemon."""
-        self._stopping = True
-        for running in self.running.values():
-            running.unwanted.set()
-        await asyncio.gather(
-            self.embedding.stop(), self.navigation.stop(), *(child.stop() for child in self.lanes.values()))
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.close()
+        await asyncio.gather(self.embedding.stop(), self.relations.stop(), self.lanes.stop())
+        await self._tasks.stop()
         await self.in_git(self._heads.close)
         self._git.shutdown()
         for views in self._views.values():
@@ -179,11 +127,11 @@ class Coordinator:
         for state in list(self.states.values()):
             marker = self.paths.marker(state.checkout.repository)
             if touched & {state.checkout.git_dir, state.checkout.common_dir, marker}:
-                self._spawn(self.look(state))
+                self._tasks.spawn(self.look(state))
 
     def compare_all(self) -> None:
         for state in list(self.states.values()):
-            self._spawn(self.look(state))
+            self._tasks.spawn(self.look(state))
 
     async def add(self, checkout: Checkout) -> bool:
         """Register a checkout; whether it is new. Of a known one, what failed is tried again at once."""
@@ -193,8 +141,8 @@ class Coordinator:
         self.on_registered()
         state = self.states[checkout.id]
         state.failures, state.related = 0, False
-        self.navigation.resume(checkout.id)
-        self._resume(checkout.repository)
+        self.relations.resume(checkout.id)
+        self.lanes.release(checkout.repository)
         await self.look(state)
         return added
 
@@ -204,48 +152,45 @@ class Coordinator:
         del self.states[checkout.id]
         await self.in_git(self._heads.forget, checkout.id)
         repository = checkout.repository
-        self.navigation.forget(checkout)
-        self.scheduler.forget(repository, checkout.id)
+        self.relations.forget(checkout)
+        self.lanes.scheduler.forget(repository, checkout.id)
         if self.registry.of_repository(repository):
-            self._want(Job(repository, Kind.COLLECT, Lane.REPAIR))
+            self.lanes.want(Job(repository, Kind.COLLECT, Lane.REPAIR))
         else:
-            self.scheduler.forget(repository)
-            for running in self.running.values():
-                if running.job.repository == repository:
-                    running.unwanted.set()
+            self.lanes.abandon(repository)
             views = self._views.get(repository)  # it stays: a collection may be at work under it
             if views:
                 views.close()
-            await self.navigation.remove(repository)
+            await self.relations.remove(repository)
             await self._delete_views(repository)
             await asyncio.to_thread(self.paths.marker(repository).unlink, missing_ok=True)
-            if not any(self._awaits_vectors(other) for other in self.states.values()):
+            if not any(other.awaits_vectors for other in self.states.values()):
                 await self.embedding.abandon()
         self.on_registered()
-        self._notify()
+        self.notify()
 
     def embedded(self, finished: bool) -> None:
         """More texts have vectors: publish what waited for them."""
         for state in self.states.values():
-            if state.published and self._awaits_vectors(state):
-                self._want(self._job(state, Kind.DENSE, state.published.commit))
+            if state.published and state.awaits_vectors:
+                self.lanes.want(self._job(state, Kind.DENSE, state.published.commit))
 
     def related(self, checkout: Checkout) -> None:
         """A navigator ended its work: publish what came of it, or give it the next."""
         state = self.states.get(checkout.id)
         if state is None:
             return
-        if state.published and self.navigation.has_result(checkout.id, state.published.snapshot.tree):
-            self._want(self._job(state, Kind.RELATIONS, state.published.commit))
+        if state.published and self.relations.unpublished.has(checkout.id, state.published.snapshot.tree):
+            self.lanes.want(self._job(state, Kind.RELATIONS, state.published.commit))
         else:
-            self._spawn(self.look(state))
-        self._notify()
+            self._tasks.spawn(self.look(state))
+        self.notify()
 
     def relations_damaged(self, state: CheckoutState, error: CorruptRelations) -> None:
         """A reader found that relations can't be read: have them made anew."""
         repository = state.checkout.repository
         self._log.error("relations_damaged", repository=repository, reason=str(error))
-        self.navigation.lose(repository, str(error), discard=not isinstance(error, MissingResolution))
+        self.relations.losses.lose(repository, str(error), discard=not isinstance(error, MissingResolution))
         self.related(state.checkout)
 
     def cover(self, state: CheckoutState, reason: str | None) -> None:
@@ -253,7 +198,7 @@ class Coordinator:
         if reason:
             self._log.error("trigrams_damaged", repository=state.checkout.repository, reason=reason)
         if state.published:
-            self._want(self._job(state, Kind.FOLD, state.published.commit))
+            self.lanes.want(self._job(state, Kind.FOLD, state.published.commit))
 
     def damaged(self, state: CheckoutState, view: View, reason: str) -> None:
         """A reader found a view that is not as it was written: build it again from nothing."""
@@ -261,7 +206,7 @@ class Coordinator:
         state.failure = f"the {view.value} view was damaged and is being built again: {reason}"
         head = state.head
         if head and head.commit:
-            self._want(self._job(state, Kind.REPAIR, head.commit, frozenset({view})))
+            self.lanes.want(self._job(state, Kind.REPAIR, head.commit, frozenset({view})))
 
     # What is asked
 
@@ -276,11 +221,6 @@ class Coordinator:
         """Let go of what only a busy daemon needs; called now and then."""
         for views in self._views.values():
             views.rest()
-
-    def is_repairing(self, state: CheckoutState) -> bool:
-        """Whether a repair of the checkout is at work or waits for its turn."""
-        jobs = [running.job for running in self.running.values()] + self.scheduler.waiting()
-        return any(job.kind is Kind.REPAIR and job.checkout == state.checkout.id for job in jobs)
 
     def watched(self) -> list[Path]:
         """The Git directories in which a change is a hint."""
@@ -301,17 +241,17 @@ class Coordinator:
         )
         if moved:
             state.failures, state.failure = 0, None
-            self.scheduler.release(checkout.repository)
+            self.lanes.scheduler.release(checkout.repository)
             self.statistics.head_moved()
-            self._notify()
+            self.notify()
         if moved and _in_sequence(checkout):
             # A rebase moves HEAD for each commit: what counts is where it stops.
-            asyncio.get_running_loop().call_later(SETTLE_S, lambda: self._spawn(self.look(state)))
+            asyncio.get_running_loop().call_later(SETTLE_S, lambda: self._tasks.spawn(self.look(state)))
         elif head.commit and not (state.is_current and state.checked and not state.may_have_more(stamp)):
             state.checked, state.objects_stamp = True, stamp
-            self._want(self._job(state, Kind.REPAIR, head.commit))
+            self.lanes.want(self._job(state, Kind.REPAIR, head.commit))
         elif published and state.is_current:
-            self.navigation.follow(checkout, published, again=not state.related)
+            self.relations.follow(checkout, published, again=not state.related)
             state.related = True
         return head
 
@@ -334,10 +274,8 @@ class Coordinator:
             dense_profile=self.embedding.profile,
             dense_absent=self.embedding.absent,
             discard=[view.value for view in discard],
-            relations_absent=self.navigation.absent,
+            relations_absent=self.settings.relations.absent,
         ).as_params()
-
-    # Jobs
 
     def _read(self, checkout: Checkout) -> tuple[HeadState, Publication | None, tuple[int, ...]]:
         """In the Git thread: HEAD, and what is published (nothing when the views cannot be read)."""
@@ -349,8 +287,10 @@ class Coordinator:
             self._log.error("catalog_unreadable", reason=views.unreadable)
         head = self._heads.read(checkout)
         # Also before a repair, which may be the first to miss an object.
-        stamped = published is None or published.commit != head.commit or _lacks_objects(published)
+        stamped = published is None or published.commit != head.commit or lacks_objects(published)
         return head, published, self._heads.objects_stamp(checkout) if stamped else ()
+
+    # Jobs
 
     def _job(
         self, state: CheckoutState, kind: Kind, commit: CommitId, discard: frozenset[View] = frozenset()
@@ -358,68 +298,37 @@ class Coordinator:
         lane = Lane.REPAIR if state.published and not discard else Lane.BUILD
         return Job(state.checkout.repository, kind, lane, state.checkout.id, commit, discard)
 
-    def _want(self, job: Job) -> None:
-        for running in self.running.values():
-            if running.job == job:
-                return  # it is at work on just that
-        superseded = self.scheduler.want(job)
-        for running in self.running.values():
-            if running.job == superseded:
-                running.unwanted.set()
-        self._pump()
+    def _job_log(self, job: Job) -> structlog.stdlib.BoundLogger:
+        return self._log.bind(job=job.kind.value, repository=job.repository, commit=job.commit)
 
-    def _pump(self) -> None:
-        for lane in Lane:
-            job = self.scheduler.take(lane)
-            if job:
-                running = self.running[lane] = Running(job)
-                self._spawn(self._run(lane, running))
-
-    async def _run(self, lane: Lane, running: Running) -> None:
+    async def perform(self, running: Running, child: Supervisor) -> JsonObject | None:
         job = running.job
-        log = self._log.bind(job=job.kind.value, repository=job.repository, commit=job.commit)
-        state = self.states.get(job.checkout) if job.checkout else None
-        if job.checkout and state is None:  # removed since the job was taken
-            self._ended(lane, job)
-            self._notify()
-            self._pump()
-            return
+        if job.kind is Kind.COLLECT:
+            return await self._collect(job, child)
+        parameters = self._parameters(job)
+        if parameters is None:
+            return None  # its checkout was removed since the job was taken
+        running.relations = parameters["relations"]
 
         def reported(_: str, value: Any) -> None:
             running.progress = value
-            self._notify()
+            self.notify()
 
-        try:
-            if job.kind is Kind.COLLECT:
-                result = await self._collect(self.lanes[lane], job)
-            else:
-                parameters = self._parameters(job)
-                running.relations = parameters["relations"]
-                result = await self.lanes[lane].call(
-                    job.kind.value, parameters, reported, running.unwanted
-                )
-        except (RpcError, ChildDied, OSError) as error:  # OSError: no child could be started
-            self._ended(lane, job)
-            self._failed(job, state, error, log)
-        else:
-            self._ended(lane, job)
-            if job.checkout:
-                self.navigation.taken(job.checkout, running.relations)
-            log.info("job_done", **{key: value for key, value in result.items() if key != "commit"})
-            self.statistics.job_done(job.kind.value, time.monotonic() - running.since, result)
-            await self._succeeded(job, state, result)
-        self._notify()
-        self._pump()
+        result: JsonObject = await child.call(job.kind.value, parameters, reported, running.unwanted)
+        return result
 
-    def _ended(self, lane: Lane, job: Job) -> None:
-        del self.running[lane]
-        self.scheduler.finished(job)
-
-    async def _succeeded(self, job: Job, state: CheckoutState | None, result: JsonObject) -> None:
+    async def succeeded(self, running: Running, result: JsonObject) -> None:
+        job = running.job
+        if job.checkout:
+            self.relations.unpublished.taken(job.checkout, running.relations)
+        told = {key: value for key, value in result.items() if key != "commit"}
+        self._job_log(job).info("job_done", **told)
+        self.statistics.job_done(job.kind.value, time.monotonic() - running.since, result)
+        state = self.states.get(job.checkout) if job.checkout else None
         if state is None:
             return
         if not result.get("published"):
-            self._spawn(self.look(state))  # it shows another tree by now, or what it showed was lost
+            self._tasks.spawn(self.look(state))  # it shows another tree by now, or what it showed was lost
             return
         state.failure, state.failures = None, 0
         await self.look(state)
@@ -427,10 +336,10 @@ class Coordinator:
             self.embedding.drain()
         if result["fold"]:
             assert job.commit is not None, "what publishes has a commit"
-            self._want(self._job(state, Kind.FOLD, job.commit))
-        self._want(Job(job.repository, Kind.COLLECT, Lane.REPAIR))
+            self.lanes.want(self._job(state, Kind.FOLD, job.commit))
+        self.lanes.want(Job(job.repository, Kind.COLLECT, Lane.REPAIR))
 
-    def _dropped(self, job: Job, damaged: dict[int, str]) -> None:
+    def _dropped(self, job: Job, damaged: Mapping[Generation, str]) -> None:
         """These snapshots were damaged and are gone: repair every checkout that showed one."""
         for generation, reason in damaged.items():
             self._log.error(
@@ -443,20 +352,16 @@ class Coordinator:
             found = damaged.get(published.snapshot.generation)
             if found:
                 state.failure = f"the published snapshot was damaged and is being made again: {found}"
-                self._want(self._job(state, Kind.REPAIR, head.commit))
+                self.lanes.want(self._job(state, Kind.REPAIR, head.commit))
 
-    def _failed(
-        self,
-        job: Job,
-        state: CheckoutState | None,
-        error: RpcError | ChildDied | OSError,
-        log: structlog.stdlib.BoundLogger,
-    ) -> None:
+    def failed(self, job: Job, error: RpcError | ChildDied | OSError) -> None:
+        log = self._job_log(job)
         if isinstance(error, RpcError) and error.code == ErrorCode.CANCELLED:
             log.info("job_superseded")
             return
         self.statistics.job_failed(job.kind.value)
         log.error("job_failed", reason=str(error))
+        state = self.states.get(job.checkout) if job.checkout else None
         if state is None:
             if isinstance(error, RpcError) and error.data == DAMAGED:
                 self._heal(job.repository, str(error))
@@ -464,10 +369,9 @@ class Coordinator:
         state.failures += 1
         state.failure = str(error)
         pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(state.failures - 1, 10))
-        self.scheduler.hold(job.repository)
+        self.lanes.hold(job.repository, pause)
         if job.kind is not Kind.REPAIR or (state.head and state.head.commit == job.commit):
-            self._want(job)  # else a newer wish is there already
-        asyncio.get_running_loop().call_later(pause, self._resume, job.repository)
+            self.lanes.want(job)  # else a newer wish is there already
 
     def _heal(self, repository: RepositoryId, reason: str) -> None:
         """Stores of the repository are damaged: one repair makes all anew, and the others follow it."""
@@ -479,96 +383,59 @@ class Coordinator:
     def _damaged_below(self, checkout: Checkout, reason: str) -> None:
         self._heal(checkout.repository, reason)
 
-    def _resume(self, repository: RepositoryId) -> None:
-        self.scheduler.release(repository)
-        self._pump()
-
-    def _parameters(self, job: Job) -> JsonObject:
+    def _parameters(self, job: Job) -> JsonObject | None:
+        """What a repair's child needs to know; `None` when its checkout is not there any more."""
         assert job.checkout is not None, "a repair is of a checkout"
         assert job.commit is not None, "a repair is of a commit"
-        state = self.states[job.checkout]
+        state = self.states.get(job.checkout)
+        if state is None:
+            return None
         parameters = self.job_parameters(state, job.commit, job.discard)
         if job.kind is Kind.RELATIONS and state.published:
-            parameters["relations"] = self.navigation.result(job.checkout, state.published.snapshot.tree)
+            shown = state.published.snapshot
+            parameters["relations"] = self.relations.unpublished.of(job.checkout, shown.tree)
         return parameters
 
-    async def _collect(self, lane: Supervisor, job: Job) -> Any:
-        """Remove what nothing needs and nobody reads."""
-        folder = str(self.paths.repository_dir(job.repository))
-        found = await lane.call(
-            "removable",
-            {
-                "folder": folder,
-                "keep": self.settings.daemon.keep_snapshots,
-                "checkouts": [checkout.id for checkout in self.registry.of_repository(job.repository)],
-            },
+    async def _collect(self, job: Job, child: Supervisor) -> JsonObject:
+        repository = job.repository
+        collecting = Collecting(
+            self.paths.repository_dir(repository),
+            self.paths.embeddings_db,
+            self.settings.daemon.keep_snapshots,
+            [checkout.id for checkout in self.registry.of_repository(repository)],
+            lambda: self.statistics.is_deep_collection_due(repository),
         )
-        damaged = dict(found["damaged"])
-        deep = self.statistics.is_deep_collection_due(job.repository)
-        with self.views(job.repository).condemning([*found["unneeded"], *damaged]) as condemned:
-            result = await lane.call(
-                "collect",
-                {
-                    "folder": folder,
-                    "embeddings": str(self.paths.embeddings_db),
-                    "remove": [*condemned],
-                    "deep": deep,
-                },
-            )
-        self._retired(job.repository, len(condemned), deep)
-        self._dropped(job, {each: damage for each, damage in damaged.items() if each in condemned})
-        return result
+        collected = await collecting.run(child, self.views(repository))
+        self._retired(repository, collected.removed, collected.deep)
+        self._dropped(job, collected.damaged)
+        return collected.result
 
     def _retired(self, repository: RepositoryId, snapshots: int, deep: bool) -> None:
         """Snapshots were dropped, and with them what names relations, which have a writer of their own."""
         for state in self.states.values():
             if state.checkout.repository == repository and state.published:
                 shown = state.published.snapshot
-                self.navigation.retired(state.checkout, shown, snapshots, all_rows=deep)
+                self.relations.retired(state.checkout, shown, snapshots, all_rows=deep)
                 return
-
-    def _awaits_vectors(self, state: CheckoutState) -> bool:
-        published = state.published
-        return published is not None and published.snapshot.views[View.DENSE].state is State.BUILDING
 
     async def _delete_views(self, repository: RepositoryId) -> None:
         """Once no job writes there any more."""
-        while any(running.job.repository == repository for running in self.running.values()):
+        while self.lanes.of_repository(repository):
             await self.changed()
         if self.registry.of_repository(repository):
             return  # it was added again meanwhile
         await asyncio.to_thread(self.views(repository).delete)
         self._views.pop(repository, None)
 
-    def _notify(self) -> None:
+    def notify(self) -> None:
+        """Something that a status shows has changed."""
         self._changed.set()
         self._changed = asyncio.Event()
-
-    def _spawn(self, coroutine: Coroutine[Any, Any, Any]) -> None:
-        if self._stopping:
-            coroutine.close()
-            return
-        task = asyncio.ensure_future(coroutine)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
-
-    def _done(self, task: asyncio.Future[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception():
-            self._log.error("task_failed", exc_info=task.exception())
-
-
-def _lacks_objects(published: Publication) -> bool:
-    """Whether files or rule files were left out since their objects were not there."""
-    snapshot = published.snapshot
-    return bool(snapshot.skipped.get(Skip.MISSING_OBJECT) or snapshot.missing_rules)
 
 
 def _in_sequence(checkout: Checkout) -> bool:
     """Whether Git is in the middle of a rebase, an am or several picks."""
-    return any(
-        (checkout.git_dir / name).exists() for name in ("rebase-merge", "rebase-apply", "sequencer")
-    )
+    return any((checkout.git_dir / name).exists() for name in ("rebase-merge", "rebase-apply", "sequencer"))
 
 
 def _sweep_scratch(repositories: Path) -> None:

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import pygit2
 
-from nibd.daemon.navigation import server_folders
 from nibd.daemon.paths import Paths
 from nibd.daemon.registry import Checkout, Registry, RegistryError
+from nibd.daemon.relations.server_places import ServerPlaces
 from nibd.daemon.settings import Settings, SettingsError, load
 from nibd.hooks import HookReport, HooksError, Outcome, inspect
 from nibd.ipc.client import Client, DaemonUnavailable
@@ -210,12 +210,7 @@ def check_relations(settings: Settings, environment: Mapping[str, str]) -> Itera
     if not settings.relations.enabled:
         yield _ok("relations", "switched off by the settings")
         return
-    search = Search(
-        path=environment.get("PATH", ""),
-        folders=tuple(server_folders(settings.relations)),
-        home=Path(environment.get("HOME") or Path.home()),
-        rustup_home=Path(environment["RUSTUP_HOME"]) if environment.get("RUSTUP_HOME") else None,
-    )
+    search = ServerPlaces.of(settings.relations, environment).search()
     if settings.relations.servers:
         yield from check_servers(Path(settings.relations.servers))
     for driver in DRIVERS:

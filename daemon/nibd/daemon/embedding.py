@@ -57,10 +57,7 @@ class Embedding:
 
     async def prepare(self) -> None:
         """Find the model's profile, without loading it."""
-        if not self._settings.enabled:
-            self.absent = "switched off by the settings ([dense] enabled)"
-            return
-        self.absent = missing_dense()
+        self.absent = self._settings.absent or missing_dense()
         if self.absent:
             return
         try:

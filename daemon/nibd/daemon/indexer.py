@@ -23,12 +23,13 @@ import os
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from nibd.daemon.child_jobs import NICENESS, reporter, serve
 from nibd.daemon.repository_settings import (
     REPOSITORY_FILE,
     RepositorySettings,
@@ -41,10 +42,10 @@ from nibd.daemon.settings import MAX_FILE_BYTES, DenseSettings, IndexSettings, S
 from nibd.ipc.child_endpoint import ChildEndpoint, ChildRequest
 from nibd.ipc.messages import ErrorCode, Json, RpcError
 from nibd.repair.dense import DenseSetting
-from nibd.repair.git import GitError, GitSource, open_source
+from nibd.repair.git import GitSource, open_source
 from nibd.repair.git.types import EXECUTABLE, REGULAR
 from nibd.repair.policy import EXTRACTOR, Policy
-from nibd.repair.progress import Interrupted, Progress, Reporter
+from nibd.repair.progress import Reporter
 from nibd.repair.transition import (
     Outcome,
     RulesCache,
@@ -57,23 +58,16 @@ from nibd.repair.transition import (
 )
 from nibd.stores.collection import collect, removable
 from nibd.stores.embeddings import EmbeddingStore
-from nibd.stores.errors import CorruptStore, StoreError
+from nibd.stores.errors import CorruptStore
 from nibd.stores.repository import RepositoryFolder, RepositoryStores
 from nibd.stores.snapshot import Generation, decode_view
 from nibd.stores.types import CheckoutId, CommitId, ProfileId, RepoPath, TreeId, View
 
-NICENESS = 10
-REPORT_S = 0.1
 OPEN_REPOSITORIES = 4
 MAX_EMBEDDINGS_BYTES = 2 << 30
 """About 1,300,000 vectors; those used longest ago go first, and are made again when wanted."""
 VERIFY_PREFIX = "nibd-verify-"
 """Of the scratch folders beside the repositories' own, in which a verification rebuilds."""
-
-DAMAGED: Json = {"damaged": True}
-"""The data of an error that says that what is stored is not what was written."""
-SWITCHED_OFF = "switched off by the settings ([dense] enabled)"
-RELATIONS_OFF = "switched off by the settings ([relations] enabled)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +185,7 @@ class Indexer:
     ) -> Transition:
         index = IndexSettings(**{**job.index, "ignore": tuple(job.index["ignore"])})
         settings, notes = _narrowed(Settings(index=index, dense=DenseSettings(**job.dense)), source, tree)
-        absent = job.dense_absent or (None if settings.dense.enabled else SWITCHED_OFF)
+        absent = job.dense_absent or settings.dense.absent
         return Transition(
             source=source,
             stores=stores,
@@ -205,7 +199,7 @@ class Indexer:
             report=report,
             workers=settings.index.workers or len(os.sched_getaffinity(0)),
             rules=self._rules.setdefault(job.folder, RulesCache()),
-            relations_absent=job.relations_absent or (None if settings.relations.enabled else RELATIONS_OFF),
+            relations_absent=job.relations_absent or settings.relations.absent,
             notes=notes,
         )
 
@@ -269,27 +263,6 @@ def _asked(source: GitSource, tree: TreeId) -> RepositorySettings:
     return parse_repository(data)
 
 
-def reporter(request: ChildRequest, *, stops: bool = True) -> Reporter:
-    """Passes progress on now and then, and stops the job at a safe point once it is cancelled.
-
-    Unless it `stops`: then the job goes on to its end.
-    """
-    last = 0.0
-
-    def report(progress: Progress) -> None:
-        nonlocal last
-        if stops and request.cancelled.is_set():
-            raise Interrupted
-        now = time.monotonic()
-        if now - last >= REPORT_S or 0 < progress.total == progress.done:
-            last = now
-            request.notify(
-                "progress", {"stage": progress.stage, "done": progress.done, "total": progress.total}
-            )
-
-    return report
-
-
 @contextmanager
 def _opened(work_tree: Path) -> Iterator[GitSource]:
     source = open_source(work_tree)
@@ -306,29 +279,6 @@ def _embeddings(job: Job) -> Iterator[EmbeddingStore]:
         yield store
     finally:
         store.close()
-
-
-def serve(endpoint: ChildEndpoint, answer: Callable[[ChildRequest], Json]) -> None:
-    """Do requests one after the other, until the parent goes away (which ends the process)."""
-    while True:
-        request = endpoint.receive()
-        if isinstance(request, ChildRequest):
-            do(request, answer)
-
-
-def do(request: ChildRequest, answer: Callable[[ChildRequest], Json]) -> None:
-    """Do one request, and say what came of it."""
-    try:
-        request.reply(answer(request))
-    except Interrupted:
-        request.fail(RpcError(ErrorCode.CANCELLED, "superseded by a newer commit"))
-    except RpcError as error:
-        request.fail(error)
-    except GitError as error:
-        request.fail(RpcError(ErrorCode.UNSUPPORTED, str(error)))
-    except (StoreError, OSError) as error:
-        damaged = isinstance(error, CorruptStore)
-        request.fail(RpcError(ErrorCode.INTERNAL, str(error), DAMAGED if damaged else None))
 
 
 def main() -> int:

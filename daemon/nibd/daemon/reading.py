@@ -32,7 +32,7 @@ from nibd.stores.structure import ListingId, StructureStore
 from nibd.stores.trigram_reader import TrigramReader
 from nibd.stores.trigram_store import Candidates
 from nibd.stores.trigrams import Need
-from nibd.stores.types import View
+from nibd.stores.types import FileVersion, RepoPath, View
 
 OPEN_GENERATIONS = 4
 OPEN_LISTINGS = 16
@@ -217,6 +217,11 @@ class Reading:
     @property
     def relations(self) -> CachedRelations | None:
         return self._stores.relations()
+
+    def version(self, path: RepoPath) -> FileVersion | None:
+        """The file of the tree that is at a path."""
+        found = self.structure.at_path(self.listing, path)
+        return found[1] if found else None
 
     def candidates(self, need: Need) -> Candidates:
         """The rows of the tree's files in which a pattern of that need may match."""

@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from nibd.daemon import broken_files, ways, wire
-from nibd.daemon.answering import NEEDS_STRUCTURE, Answering
+from nibd.daemon.answering import Answering
 from nibd.daemon.answers import Blobs, named, shown, text_of
-from nibd.daemon.coordinator import CheckoutState, Coordinator
+from nibd.daemon.checkout_state import CheckoutState
+from nibd.daemon.coordinator import Coordinator
 from nibd.daemon.filtering import AskedFilters, Changes
-from nibd.daemon.navigating import Host
+from nibd.daemon.host import NEEDS_STRUCTURE, Host
 from nibd.daemon.parameters import Parameters
 from nibd.daemon.reading import Reading
 from nibd.daemon.sessions import shown_at

@@ -9,12 +9,13 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from nibd.daemon import wire
-from nibd.daemon.coordinator import CheckoutState, Coordinator
-from nibd.daemon.navigating import Host
+from nibd.daemon.checkout_state import CheckoutState
+from nibd.daemon.coordinator import Coordinator
+from nibd.daemon.host import Host
+from nibd.daemon.navigation.unserved import refusal
 from nibd.daemon.parameters import Parameters
 from nibd.daemon.reading import Reading
 from nibd.daemon.sessions import MAX_TRACE, Session, Sessions
-from nibd.daemon.static_navigation import refusal
 from nibd.daemon.status import has_relations, lag, relations_now, standing
 from nibd.daemon.views import At
 from nibd.ipc.handlers import RequestContext

@@ -120,6 +120,11 @@ class DenseSettings:
         default=300, metadata=_rule("The embedder ends when it had nothing to do for so long.", (1, 86_400))
     )
 
+    @property
+    def absent(self) -> str | None:
+        """Why there is no dense view, if the settings are the reason."""
+        return None if self.enabled else "switched off by the settings ([dense] enabled)"
+
 
 @dataclass(frozen=True, slots=True)
 class RelationsSettings:
@@ -142,6 +147,11 @@ class RelationsSettings:
             (0, 100_000),
         ),
     )
+
+    @property
+    def absent(self) -> str | None:
+        """Why there are no relations, if the settings are the reason."""
+        return None if self.enabled else "switched off by the settings ([relations] enabled)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from nibd.daemon import broken_files, wire
-from nibd.daemon.coordinator import CheckoutState, Coordinator, Running
+from nibd.daemon.checkout_state import CheckoutState
+from nibd.daemon.coordinator import Coordinator
 from nibd.daemon.heads import HeadState
-from nibd.daemon.navigation import STAGES
+from nibd.daemon.lanes import Running
+from nibd.daemon.relations.upkeep import STAGES
 from nibd.daemon.scheduler import Job
 from nibd.daemon.statistics import Repairs, repairs_of
 from nibd.daemon.views import serves
@@ -60,9 +62,9 @@ async def relations_json(
     """The relations of a family, in the words of a view."""
     assert now.newest is not None, "a family is of a snapshot"
     serving, record = now.relating[family], now.newest.snapshot.relations[family]
-    navigation = coordinator.navigation
-    record = navigation.now(state.checkout.id, family, record)
-    lost, failure = navigation.lost.get(state.checkout.repository), navigation.failures.get(state.checkout.id)
+    upkeep = coordinator.relations
+    record = upkeep.now(state.checkout.id, family, record)
+    lost, failure = upkeep.losses.of(state.checkout.repository), upkeep.failures.get(state.checkout.id)
     if lost:
         why = f"the relations were damaged and are being made again: {lost.reason}"
         record = replace(record, state=State.BUILDING, assurance=None, reason=why)
@@ -71,7 +73,7 @@ async def relations_json(
     elif record.state is State.READY and failure:
         reasons = filter(None, (record.reason, f"what was done last with them failed: {failure}"))
         record = replace(record, reason="; ".join(reasons))
-    waits = coordinator.navigation.waiting.get(state.checkout.id, {}).get(family)
+    waits = upkeep.waiting.get(state.checkout.id, {}).get(family)
     if record.state is State.BUILDING and waits:
         record = replace(record, reason=f"an install seems to run: {waits}")
     behind = await lag(coordinator, state, now.head, serving)
@@ -98,12 +100,12 @@ def relations_now(
 ) -> tuple[ViewRecord | None, str]:
     """What the newest snapshot says of a family's relations, as of now, and what is being done of them."""
     record = newest.snapshot.relations.get(family) if newest else None
-    progress = coordinator.navigation.progress().get(state.checkout.repository)
+    progress = coordinator.relations.progress().get(state.checkout.repository)
     doing = ""
     if progress and progress["stage"] == STAGES["relate"]:
         of = f", {progress['done']} of {progress['total']} so far" if progress["total"] else ""
         doing = f"they are being made{of}"
-    return record and coordinator.navigation.now(state.checkout.id, family, record), doing
+    return record and coordinator.relations.now(state.checkout.id, family, record), doing
 
 
 async def view_json(coordinator: Coordinator, state: CheckoutState, now: Standing, view: View) -> JsonObject:
@@ -180,20 +182,20 @@ async def _repairs(coordinator: Coordinator) -> Repairs:
 
 
 def work(coordinator: Coordinator) -> JsonObject:
-    running: list[Json] = [_running(job) for job in coordinator.running.values()]
+    running: list[Json] = [_running(job) for job in coordinator.lanes.running.values()]
     if coordinator.embedding.progress:
         running.append(
             {"repository": None, "kind": "embed", "commit": None, "progress": coordinator.embedding.progress}
         )
     running += [
         {"repository": repository, "kind": "relations", "commit": None, "progress": progress}
-        for repository, progress in coordinator.navigation.progress().items()
+        for repository, progress in coordinator.relations.progress().items()
     ]
-    return {"running": running, "waiting": [_job(job) for job in coordinator.scheduler.waiting()]}
+    return {"running": running, "waiting": [_job(job) for job in coordinator.lanes.scheduler.waiting()]}
 
 
 def statistics(coordinator: Coordinator) -> JsonObject:
-    children = {lane.value: child for lane, child in coordinator.lanes.items()}
+    children = {lane.value: child for lane, child in coordinator.lanes.children.items()}
     processes: JsonObject = {"daemon": {"pid": os.getpid(), "memory_bytes": _memory(os.getpid())}}
     for name, child in children.items():
         processes[f"indexer_{name}"] = {
@@ -206,7 +208,7 @@ def statistics(coordinator: Coordinator) -> JsonObject:
     processes["embedder"] = {"pid": embedder, "memory_bytes": _memory(embedder)}
     navigators: JsonObject = {
         repository: {"pid": pid, "memory_bytes": _memory(pid)}
-        for repository, pid in coordinator.navigation.pids().items()
+        for repository, pid in coordinator.relations.navigators.pids().items()
     }
     return coordinator.statistics.as_json() | {"processes": processes, "navigators": navigators}
 
@@ -224,7 +226,7 @@ def doctor(coordinator: Coordinator) -> JsonObject:
     if coordinator.embedding.failure:
         problems.append(f"embedding: {coordinator.embedding.failure}")
     for state in coordinator.states.values():
-        failed = coordinator.navigation.failures.get(state.checkout.id)
+        failed = coordinator.relations.failures.get(state.checkout.id)
         if failed:
             problems.append(f"{state.checkout.work_tree}: relations: {failed}")
     own = statistics(coordinator)

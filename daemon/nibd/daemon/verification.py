@@ -1,8 +1,11 @@
-"""The daemon's side of `verify`: one verifier at a time, for it builds a whole tree and may load the model.
+"""The method `verify`: one verifier at a time, for it builds a whole tree and may load the model.
 
 A request for what is being verified already, or waits to be, *joins*: it gets the same progress and the
 same verdict. Another waits for its turn, and is told that it does. A verification ends early when the
 last request that wants it is gone.
+
+What differs from a rebuild is made anew: that follows from the verdict, once, however many asked for it and
+whenever they hear of it.
 """
 
 from __future__ import annotations
@@ -14,13 +17,21 @@ import tempfile
 from dataclasses import dataclass, field
 from typing import Any
 
-from nibd.daemon.coordinator import CheckoutState, Coordinator
+from nibd.daemon.checkout_state import CheckoutState
+from nibd.daemon.child_jobs import DAMAGED
+from nibd.daemon.coordinator import Coordinator
+from nibd.daemon.host import NEEDS_STRUCTURE, Host
 from nibd.daemon.indexer import VERIFY_PREFIX
+from nibd.daemon.parameters import Parameters
+from nibd.daemon.relations.navigator_job import RELATIONS_DAMAGED
+from nibd.daemon.relations.steps import VERIFIED
 from nibd.ipc.children import ChildDied, ChildProcess
 from nibd.ipc.handlers import RequestContext
 from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
+from nibd.stores.errors import CorruptStore
+from nibd.stores.relations import CorruptRelations
 from nibd.stores.snapshot import Generation, Publication
-from nibd.stores.types import CommitId, RepositoryId
+from nibd.stores.types import CommitId, RepositoryId, Skip, View
 
 Key = tuple[RepositoryId, Generation, CommitId, tuple[str, ...]]
 
@@ -37,6 +48,8 @@ class _Shared:
     task: asyncio.Task[dict[str, Any]] | None = None
     listeners: list[asyncio.Queue[Json]] = field(default_factory=list)
     progress: Json = None
+    remade: int | None = None
+    """How often relations had been made anew when these were pinned; `None`: they were being so."""
 
     def report(self, value: Json) -> None:
         self.progress = value
@@ -47,12 +60,27 @@ class _Shared:
 class Verifications:
     """All of it on one event loop."""
 
-    def __init__(self, coordinator: Coordinator) -> None:
+    def __init__(self, coordinator: Coordinator, host: Host) -> None:
         self._coordinator = coordinator
+        self._host = host
         self._shared: dict[Key, _Shared] = {}
         self._turn = asyncio.Lock()
 
-    async def verify(
+    async def verify(self, params: JsonObject, context: RequestContext) -> Json:
+        given = Parameters(params)
+        state = self._host.state_of(given.path("path"))
+        relations = given.flag("relations", False)
+        named = [] if relations and "views" not in params else [view.value for view in View]
+        wanted = given.choices("views", named)
+        given.done()
+        views = self._coordinator.views(state.checkout.repository)
+        with views.reading(state.checkout.id, frozenset({View.LEXICAL, View.STRUCTURAL})) as reading:
+            if reading is None:
+                raise RpcError(ErrorCode.VIEW_NOT_READY, "nothing is published yet; `nibd wait` first")
+            asked = [*wanted, RELATIONS] if relations else wanted
+            return await self._shared_verdict(state, reading.publication, asked, context)
+
+    async def _shared_verdict(
         self, state: CheckoutState, publication: Publication, views: list[str], context: RequestContext
     ) -> dict[str, Any]:
         """Compare a publication, which the caller pins, with a rebuild of its tree.
@@ -64,6 +92,9 @@ class Verifications:
         shared = self._shared.get(key)
         if shared is None:
             shared = self._shared[key] = _Shared()
+            relations = self._coordinator.relations
+            if not relations.is_outdated(state.checkout, publication.snapshot):
+                shared.remade = relations.losses.remade(state.checkout.repository)
             shared.task = asyncio.ensure_future(self._run(key, shared, state, publication, views))
         assert shared.task is not None, "begun with the first request"
         listener: asyncio.Queue[Json] = asyncio.Queue()
@@ -89,7 +120,9 @@ class Verifications:
                 shared.report(WAITING)
             async with self._turn:
                 shared.report(BEGUN)
-                return await self._verdict(shared, state, publication, views)
+                verdict = await self._verdict(shared, state, publication, views)
+                self._mend(shared, state, publication, verdict)
+                return verdict
         finally:
             if self._shared.get(key) is shared:
                 del self._shared[key]
@@ -99,18 +132,28 @@ class Verifications:
         self, shared: _Shared, state: CheckoutState, publication: Publication, views: list[str]
     ) -> dict[str, Any]:
         repositories = self._coordinator.paths.repositories_dir
+        job = self._coordinator.relations.navigators.job(state.checkout, publication.snapshot)
         scratch = await asyncio.to_thread(tempfile.mkdtemp, prefix=VERIFY_PREFIX, dir=repositories)
         params: JsonObject = {
             "scratch": scratch,
             **self._coordinator.job_parameters(state, publication.commit),
             "generation": publication.snapshot.generation,
             "views": [view for view in views if view != RELATIONS],
-            "navigation": self._navigation(state, publication) if RELATIONS in views else None,
+            "navigation": job if RELATIONS in views else None,
         }
         child = None
         try:
             child = await ChildProcess.spawn([sys.executable, "-m", "nibd.daemon.verifier"])
             compared = await child.call("verify", params, lambda _, value: shared.report(value))
+        except RpcError as error:
+            if error.data == DAMAGED:
+                raise self._host.damage(state, NEEDS_STRUCTURE, CorruptStore(error.message)) from error
+            if error.data == RELATIONS_DAMAGED:
+                if self._are_there(shared, state):
+                    self._coordinator.relations_damaged(state, CorruptRelations(error.message))
+                message = f"the relations can't be read: {error.message}; they are being made again"
+                raise RpcError(ErrorCode.VIEW_NOT_READY, message) from error
+            raise
         except ChildDied as died:
             words = died.stderr_tail.splitlines()[-1:] or [str(died)]
             raise RpcError(ErrorCode.INTERNAL, f"the verification ended early: {words[0]}") from died
@@ -127,5 +170,33 @@ class Verifications:
             **compared,
         }
 
-    def _navigation(self, state: CheckoutState, publication: Publication) -> JsonObject:
-        return self._coordinator.navigation.job(state.checkout, publication.snapshot)
+    def _mend(
+        self, shared: _Shared, state: CheckoutState, publication: Publication, verdict: JsonObject
+    ) -> None:
+        """Have what differs made anew, if it is not gone by now."""
+        if not publication.snapshot.skipped.get(Skip.MISSING_OBJECT):
+            # else objects may have arrived since, which damages nothing
+            for name, view in verdict["views"].items():
+                if not view["equal"]:
+                    reason = f"{view['count']} differences from a rebuild"
+                    self._coordinator.damaged(state, View(name), reason)
+        wrong = _wrong_relations(verdict["relations"] or {})
+        if wrong and self._are_there(shared, state):
+            self._coordinator.relations_damaged(state, CorruptRelations(wrong))
+
+    def _are_there(self, shared: _Shared, state: CheckoutState) -> bool:
+        """Whether the relations that were compared are still those that are stored."""
+        return shared.remade == self._coordinator.relations.losses.remade(state.checkout.repository)
+
+
+def _wrong_relations(families: JsonObject) -> str | None:
+    """What is wrong with relations that were said to be right, if something is; others are verified anyway.
+
+    What differs in requests alone is no server's doing: what leads to records is damaged.
+    """
+    reasons = []
+    for family, found in families.items():
+        is_damaged = any(each["kind"] == "request" for each in found["differences"])
+        if found["equal"] is False and (is_damaged or found["assurance"] in VERIFIED):
+            reasons.append(f"{found['count']} differences of {family} relations from a rebuild")
+    return "; ".join(reasons) or None

@@ -1,7 +1,7 @@
 """The verifier: `python -m nibd.daemon.verifier`, a child that rebuilds a tree aside and compares.
 
 One request, `verify`, with the `Job` parameters of the indexer, the generation to compare with, the
-views asked for, what the navigator would be told where relations are asked for (`relations_verdict`), and a
+views asked for, what the navigator would be told where relations are asked for (`relations.verdict`), and a
 scratch folder, which the daemon removes. The same tree is built from nothing there, with empty caches and in
 this process, and every view is compared (`nibd.query.comparison`). For the dense view this process loads the
 model itself, and embeds all texts again, or `DENSE_TEXTS` of them in a larger repository.
@@ -15,9 +15,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from nibd.daemon.indexer import Indexer, Job, reporter, serve
-from nibd.daemon.navigator import Job as NavigatorJob
-from nibd.daemon.relations_verdict import Rebuilding
+from nibd.daemon.child_jobs import NICENESS, reporter, serve
+from nibd.daemon.indexer import Indexer, Job
+from nibd.daemon.relations.navigator_job import RELATIONS_DAMAGED
+from nibd.daemon.relations.navigator_job import Job as NavigatorJob
+from nibd.daemon.relations.verdict import Rebuilding
 from nibd.ipc.child_endpoint import ChildEndpoint, ChildRequest
 from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
 from nibd.query.comparison import Comparison, Side, compare_dense, compare_lexical, compare_structure
@@ -30,13 +32,12 @@ from nibd.stores.dense_rows import members, read_rows
 from nibd.stores.embeddings import EmbeddingStore
 from nibd.stores.facts import FactStore
 from nibd.stores.lexical import LexicalGeneration
-from nibd.stores.relations import RelationStore
+from nibd.stores.relations import CorruptRelations, RelationStore
 from nibd.stores.repository import RepositoryFolder
 from nibd.stores.snapshot import Snapshot
 from nibd.stores.structure import StructureStore
 from nibd.stores.types import CheckoutId, ProfileId, TextId, View
 
-NICENESS = 10
 DENSE_TEXTS = 4000
 """So many texts take about a minute on two cores."""
 
@@ -70,7 +71,7 @@ def verify(request: ChildRequest) -> Json:
 def _relations(
     request: ChildRequest, navigation: dict[str, Any], snapshot: Snapshot, fresh: Snapshot, scratch: Path
 ) -> dict[str, JsonObject]:
-    job, rebuilt = NavigatorJob(**navigation), RepositoryFolder(scratch / "views")
+    job, rebuilt = NavigatorJob.from_params(navigation), RepositoryFolder(scratch / "views")
     path = RepositoryFolder(Path(job.folder)).relations
     published = RelationStore.open_reader(path) if RelationStore.is_made(path) else None
     rebuilding = Rebuilding(
@@ -80,7 +81,10 @@ def _relations(
         StructureStore.open_reader(rebuilt.structure),
         FactStore.open_reader(rebuilt.facts, EXTRACTOR),
     )
-    return rebuilding.verdicts(published, snapshot, fresh, reporter(request))
+    try:
+        return rebuilding.verdicts(published, snapshot, fresh, reporter(request))
+    except CorruptRelations as error:
+        raise RpcError(ErrorCode.INTERNAL, str(error), RELATIONS_DAMAGED) from error
 
 
 def _published(folder: RepositoryFolder, generation: int) -> Snapshot:

@@ -12,7 +12,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from nibd.repair.private_tree import stamp
 from nibd.stores.types import CheckoutId, TreeId
 
 FIRST_S = 2.0
@@ -21,7 +20,7 @@ LONGEST_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Nothing is tried for `tree` until then (monotonic seconds), while what is watched stays as it was."""
+    """Nothing is tried for `tree` until then (monotonic s), or until one of `watched` has another stamp."""
 
     tree: TreeId
     until: float
@@ -30,9 +29,6 @@ class Pause:
     @property
     def is_over(self) -> bool:
         return time.monotonic() >= self.until
-
-    def is_outdated(self) -> bool:
-        return any(stamp(path) != found for path, found in self.watched.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from nibd.daemon.navigator import Job
+from nibd.daemon.relations.navigator_job import Job
 from nibd.ipc.messages import Json, JsonObject
 from nibd.repair.git import GitSource
-from nibd.repair.private_tree import ModuleCaches
 from nibd.repair.progress import Reporter
 from nibd.repair.relations.aside import aside
 from nibd.repair.relations.comparison import Compared, Difference, Told, text
@@ -43,13 +42,12 @@ class Rebuilding:
     def fresh(self, snapshot: Snapshot) -> Iterator[Relating]:
         """Anew each time it is called."""
         job = self.job
-        search = job.search(Path(job.work_tree), self.scratch)
+        search = job.places.search(Path(job.work_tree), self.scratch)
         with (
             tempfile.TemporaryDirectory(prefix="relations-", dir=self.scratch) as folder,
             aside(Path(folder).resolve(), self.source, self.structure, self.facts, search) as relating,
         ):
-            caches = ModuleCaches(Path(job.go_modules), Path(job.cargo_home))
-            relating.look(snapshot.tree, Path(job.work_tree), caches)
+            relating.look(snapshot.tree, Path(job.work_tree), job.places.caches())
             yield relating
 
     def verdicts(

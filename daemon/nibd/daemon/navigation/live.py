@@ -15,23 +15,18 @@ from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nibd.daemon import live_wire
-from nibd.daemon import navigation_reasons as reasons
-from nibd.daemon.live_wire import Ask
-from nibd.daemon.static_navigation import (
-    MAX_CANDIDATES,
-    OF_FILES,
-    Navigated,
-    Navigation,
-    are_one,
-    meant_by,
-    unit_around,
-)
+from nibd.daemon.navigation import reasons
+from nibd.daemon.navigation.inquiry import Inquiry, unit_around
+from nibd.daemon.navigation.question import OF_FILES, Navigated
+from nibd.daemon.relations import live_wire
+from nibd.daemon.relations.live_wire import Ask
 from nibd.ipc.messages import ErrorCode, RpcError
-from nibd.query import navigation, symbols
+from nibd.query import navigation
 from nibd.query.defined_elsewhere import itself_at
-from nibd.query.navigation import Answer, Asked, Found
+from nibd.query.navigation_asked import Asked, declared_on_line
 from nibd.query.navigation_files import TreeFile
+from nibd.query.navigation_open import unbuilt
+from nibd.query.navigation_places import Answer, Found, Place, located, site_place, unit_place
 from nibd.query.navigation_view import FileRecords, NoRelations
 from nibd.repair.relations.live import Defined, LiveSite, Scope, Spot, Subject
 from nibd.stores.relation_types import FAMILY_OF, Relation, RelationKind, Site, Target
@@ -43,7 +38,7 @@ Steps = Generator[Ask, Any, Navigated]
 
 
 @dataclass(frozen=True, slots=True)
-class LiveNavigation(Navigation):
+class LiveNavigation(Inquiry):
     """`patience_s`: how long one question to a server may take."""
 
     patience_s: float = 10.0
@@ -76,7 +71,7 @@ class LiveNavigation(Navigation):
         """Of what a line alone means, as static answers have it."""
         line = self.question.line
         end = start + len(file.text.line_text(line))
-        meant = navigation.declared_on_line(self._records(family), file, line)
+        meant = declared_on_line(self._records(family), file, line)
         if not meant and self.question.operation == "callees":
             return (yield from self._callees_of(family, [(file, unit_around(file, start, end))]))
         if not meant:
@@ -98,17 +93,12 @@ class LiveNavigation(Navigation):
     # By name
 
     def _steps_named(self) -> Steps:
-        name, operation = self.question.name, self.question.operation
-        named = symbols.find(self.reading.structure, self.reading.listing, name)
-        units = meant_by(named, name)
-        if not units:
-            ending = symbols.find_end(self.reading.structure, self.reading.listing, name)
-            return Navigated(reason=reasons.no_name(named, name, *ending))
+        operation = self.question.operation
+        units, left_open = self._meant_by_name()
+        if left_open:
+            return left_open
         if operation == "definition":
             return (yield from self._definitions_of(units))
-        if not are_one(units):
-            candidates = tuple(map(self._place, units[:MAX_CANDIDATES]))
-            return Navigated(candidates=candidates, reason=f"the name means {len(units)} symbols; name one")
         family = self._family_of(units[0].file.path)
         opened = [(self._opened(unit.file.path), unit.ordinal) for unit in units]
         if operation == "callees":
@@ -146,7 +136,7 @@ class LiveNavigation(Navigation):
 
     def _named_at(self, family: str, file: TreeFile, index: int) -> Spot:
         """Where a unit's name is declared."""
-        place = navigation.unit_place(self._records(family), file, index)
+        place = unit_place(self._records(family), file, index)
         byte = file.text.offset(place.line, place.col)
         assert byte is not None, "it was found there"
         return file.path, byte
@@ -162,13 +152,13 @@ class LiveNavigation(Navigation):
             targets = sorted({target for each in defined for target in each.targets})
             asked = _asked(file, defined[0].subject, tuple(targets)) if file else None
             at = itself_at(file, asked.byte) if file and asked else None
-            return self._found(family, asked, _cut(navigation.definition(records, targets, at), page))
+            return self._found(family, asked, navigation.definition(records, targets, at).cut(page))
         if operation == "implementations":
             subjects, found = live_wire.implementations(
                 (yield self._ask(live_wire.IMPLEMENTATIONS, family, spots))
             )
             asked = _asked(file, subjects[0], found) if file else None
-            answer = _cut(navigation.definition(records, found), page)
+            answer = navigation.definition(records, found).cut(page)
             unbuilt = self._unbuilt(family, {each.name for each in subjects}, (RelationKind.INHERIT,))
             return self._found(family, asked, replace(answer, unknown=unbuilt))
         subjects, sites = live_wire.references((yield self._ask(live_wire.REFERENCES, family, spots)))
@@ -203,7 +193,7 @@ class LiveNavigation(Navigation):
         for each in wanted[page.offset : page.offset + page.k]:
             file = self.files(each.path)
             if file:
-                shown.append(navigation.site_place(file, each.start, each.kind, each.name))
+                shown.append(site_place(file, each.start, each.kind, each.name))
         return Answer(tuple(shown), len(wanted))
 
     def _callers(self, family: str, sites: Iterable[LiveSite]) -> Answer:
@@ -218,7 +208,7 @@ class LiveNavigation(Navigation):
         for (path, index), lines in [*calls.items()][page.offset : page.offset + page.k]:
             file = self.files(path)
             assert file is not None, "it was opened above"
-            place = navigation.unit_place(self._records(family), file, index)
+            place = unit_place(self._records(family), file, index)
             shown.append(replace(place, calls=tuple(sorted(lines))))
         return Answer(tuple(shown), len(calls))
 
@@ -232,8 +222,8 @@ class LiveNavigation(Navigation):
                 unknown += targets is None
                 for target in targets or ():
                     calls[target] = tuple(sorted({*calls.get(target, ()), file.text.line_of(byte)}))
-        answer = replace(navigation.located(self._records(family), calls), unknown=unknown)
-        return self._found(family, None, _cut(answer, self.question.page))
+        answer = replace(located(self._records(family), calls), unknown=unknown)
+        return self._found(family, None, answer.cut(self.question.page))
 
     # What is there
 
@@ -242,7 +232,7 @@ class LiveNavigation(Navigation):
     ) -> int:
         """How many sites could belong to the answer, which the server can't list: it does not build them."""
         view = self._view(family)
-        return navigation.unbuilt(view, {name for name in names if name}, kinds) if view else 0
+        return unbuilt(view, {name for name in names if name}, kinds) if view else 0
 
     def _ask(self, operation: str, family: str, spots: Sequence[Spot], end: int = 0) -> Ask:
         snapshot = self.reading.snapshot
@@ -268,16 +258,12 @@ def _names(subjects: Iterable[Subject], sites: Sequence[LiveSite]) -> set[str]:
     return declared or {each.name for each in subjects}
 
 
-def _symbols(file: TreeFile, sites: Iterable[Defined]) -> list[navigation.Place]:
+def _symbols(file: TreeFile, sites: Iterable[Defined]) -> list[Place]:
     """The sites as places; of those that refer to the same, the first."""
-    found: dict[object, navigation.Place] = {}
+    found: dict[object, Place] = {}
     for each in sites:
         start, kind = each.subject.start, each.subject.kind
         assert kind is not None, "it is a site"
-        place = navigation.site_place(file, start, kind, each.subject.name)
+        place = site_place(file, start, kind, each.subject.name)
         found.setdefault(each.targets or start, place)
     return list(found.values())
-
-
-def _cut(answer: Answer, page: navigation.Page) -> Answer:
-    return replace(answer, found=answer.found[page.offset : page.offset + page.k])

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 
 from nibd.ipc.messages import JsonObject
 from nibd.query import navigation
-from nibd.query.navigation import Answer, Asked, External, Page, Place
+from nibd.query.navigation_asked import Asked
 from nibd.query.navigation_files import TreeFile
+from nibd.query.navigation_open import leading_nowhere
+from nibd.query.navigation_places import Answer, External, Page, Place
 from nibd.query.navigation_symbols import RUST, unit_named
 from nibd.query.navigation_view import FamilyView
 from nibd.repair.servers.registry import driver_of_family
@@ -174,7 +176,7 @@ def _no_implementation(family: str, view: FamilyView, targets: Sequence[Target],
 
 def _open(view: FamilyView, targets: Sequence[Target], kinds: Sequence[RelationKind]) -> str:
     """How many sites of the name may belong here after all, since it is not known where they lead."""
-    count = navigation.leading_nowhere(view, targets, kinds)
+    count = leading_nowhere(view, targets, kinds)
     names = list(dict.fromkeys(target.name for target in targets if target.name))
     if not count:
         return ""

@@ -21,9 +21,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from nibd.daemon import live_wire
-from nibd.daemon.indexer import do
-from nibd.daemon.live_wire import Ask
+from nibd.daemon.child_jobs import do
+from nibd.daemon.relations import live_wire
+from nibd.daemon.relations.live_wire import Ask
 from nibd.ipc.child_endpoint import ChildEndpoint, ChildRequest
 from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
 from nibd.repair.relations.holding import Holding, NotHeld

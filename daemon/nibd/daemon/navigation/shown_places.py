@@ -10,13 +10,13 @@ from typing import Any
 
 from nibd.daemon import broken_files, wire
 from nibd.daemon.answers import Blobs
+from nibd.daemon.navigation.question import Navigated
 from nibd.daemon.reading import Reading
 from nibd.daemon.registry import Checkout
-from nibd.daemon.static_navigation import Navigated
 from nibd.ipc.messages import Json, JsonObject
 from nibd.query.hits import SNIPPET_LINES, snippet
-from nibd.query.navigation import External, Found
 from nibd.query.navigation_files import TreeFiles
+from nibd.query.navigation_places import External, Found
 from nibd.stores.snapshot import Publication
 from nibd.stores.types import RepoPath
 

@@ -13,57 +13,36 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 from nibd.daemon import wire
 from nibd.daemon.answers import Blobs
-from nibd.daemon.coordinator import CheckoutState, Coordinator
+from nibd.daemon.checkout_state import CheckoutState
+from nibd.daemon.coordinator import Coordinator
 from nibd.daemon.heads import HeadState
-from nibd.daemon.live_answers import LiveAnswers
+from nibd.daemon.host import NEEDS_STRUCTURE, Host
+from nibd.daemon.navigation.live_answers import LiveAnswers
+from nibd.daemon.navigation.question import OF_ALL_FILES, OF_FILES, OPERATIONS, Navigated, Question
+from nibd.daemon.navigation.shown_places import Answered, ShownPlaces
+from nibd.daemon.navigation.static import StaticNavigation
+from nibd.daemon.navigation.texts import Texts
+from nibd.daemon.navigation.unserved import UnservedError, may_serve, refusal
 from nibd.daemon.parameters import Parameters
-from nibd.daemon.sessions import Sessions, shown_at
-from nibd.daemon.shown_places import Answered, ShownPlaces
-from nibd.daemon.static_navigation import (
-    OF_ALL_FILES,
-    OF_FILES,
-    OPERATIONS,
-    Navigated,
-    Navigation,
-    Question,
-    Texts,
-    UnservedError,
-    may_serve,
-    refusal,
-)
-from nibd.daemon.status import Standing, lag, relations_now, standing
+from nibd.daemon.sessions import shown_at
+from nibd.daemon.status import lag, relations_now, standing
 from nibd.daemon.views import At
 from nibd.ipc.handlers import RequestContext
 from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
-from nibd.query.navigation import Page
+from nibd.query.navigation_places import Page
 from nibd.stores.errors import StoreError
 from nibd.stores.relations import CorruptRelations
 from nibd.stores.snapshot import Generation, Publication, ViewRecord
 from nibd.stores.types import Assurance, RepoPath, State, View
 
-NEEDED = frozenset({View.STRUCTURAL})
 STATIC, LIVE, AUTO = "static", "live", "auto"
 PROVIDERS = (AUTO, STATIC, LIVE)
 MAX_HITS = 1000
 MAX_PLACE = 1 << 31
-
-
-@dataclass(frozen=True, slots=True)
-class Host:
-    """What the service does for all its methods."""
-
-    state_of: Callable[[Path], CheckoutState]
-    in_query: Callable[..., Awaitable[Any]]
-    damage: Callable[[CheckoutState, frozenset[View], StoreError], RpcError]
-    not_served: Callable[[CheckoutState, Standing, frozenset[View], At], RpcError]
-    sessions: Sessions
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +76,7 @@ class Navigating:
         self._coordinator = coordinator
         self._blobs = blobs
         self._texts = Texts(blobs)
-        self._live = LiveAnswers(coordinator, blobs, self._texts, host.in_query)
+        self._live = LiveAnswers(coordinator, blobs, self._texts, host)
         self._host = host
 
     async def navigate(self, params: JsonObject, context: RequestContext) -> Json:
@@ -122,7 +101,7 @@ class Navigating:
             self._coordinator.relations_damaged(state, error)
             raise RpcError(ErrorCode.VIEW_NOT_READY, f"the relations can't be read: {error}") from error
         except StoreError as error:
-            raise self._host.damage(state, NEEDED, error) from error
+            raise self._host.damage(state, NEEDS_STRUCTURE, error) from error
 
     async def _answer(self, state: CheckoutState, at: At, question: Question, provider: str) -> JsonObject:
         if provider == LIVE:
@@ -147,7 +126,7 @@ class Navigating:
         if live is None:
             await self._coordinator.look(state)
             now = await standing(self._coordinator, state)
-            raise self._host.not_served(state, now, NEEDED, at)
+            raise self._host.not_served(state, now, NEEDS_STRUCTURE, at)
         trace: list[JsonObject] = [_step(LIVE, live.publication, "answered", _since(started))]
         return await self._result(state, live, LIVE, trace)
 
@@ -178,7 +157,7 @@ class Navigating:
 
     def _is_live_wanted(self, question: Question, stored: _Stored) -> bool:
         """Whether a server may know better than what is stored."""
-        if question.operation in OF_FILES or self._coordinator.navigation.absent:
+        if question.operation in OF_FILES or self._coordinator.settings.relations.absent:
             return False
         if stored.passed:
             record = stored.passed[0].publication.snapshot.relations.get(stored.passed[0].error.family)
@@ -203,14 +182,14 @@ class Navigating:
             return publication.snapshot.generation not in seen and (not passed or may_serve(publication))
 
         while True:
-            with views.reading(state.checkout.id, NEEDED, at, accepts=accepts) as reading:
+            with views.reading(state.checkout.id, NEEDS_STRUCTURE, at, accepts=accepts) as reading:
                 if reading is None:
                     return _Stored(tuple(passed))
                 seen.add(reading.snapshot.generation)
                 started = time.perf_counter()
                 try:
                     files = self._texts.of_tree(reading, state.checkout)
-                    navigated = Navigation(reading, files, question).answer()
+                    navigated = StaticNavigation(reading, files, question).answer()
                     places = ShownPlaces(self._blobs, state.checkout, files)
                     found = places.answered(reading, navigated, question.operation)
                 except UnservedError as error:
@@ -226,7 +205,7 @@ class Navigating:
     async def _refused(self, state: CheckoutState, at: At, stored: _Stored) -> RpcError:
         if not stored.passed:
             now = await standing(self._coordinator, state)
-            return self._host.not_served(state, now, NEEDED, at)
+            return self._host.not_served(state, now, NEEDS_STRUCTURE, at)
         first = stored.passed[0]
         where = str(state.checkout.work_tree)
         if at is not None:

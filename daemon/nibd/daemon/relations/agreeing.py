@@ -12,8 +12,9 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from nibd.query import navigation
-from nibd.query.navigation import External, Found
+from nibd.query.navigation_asked import asked_at
 from nibd.query.navigation_files import SourceText, TreeFile, TreeFiles
+from nibd.query.navigation_places import External, Found
 from nibd.query.navigation_view import CachedRelations, FamilyView
 from nibd.repair.progress import Progress, Reporter
 from nibd.repair.relations.agreement import (
@@ -91,7 +92,7 @@ class Agreeing:
         file = view.files(sampled.file.path)
         assert file is not None, "a site of it was sampled"
         itself = sampled.operation in (REFERENCES, IMPLEMENTATIONS)
-        asked = navigation.asked_at(view, file, sampled.site.start_byte, itself=itself)
+        asked = asked_at(view, file, sampled.site.start_byte, itself=itself)
         targets = asked.targets or ()
         if sampled.operation == REFERENCES:
             return _lines(navigation.references(view, targets, include_declaration=False).found)

@@ -11,21 +11,23 @@ servers are known to fail.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from nibd.daemon.answers import Blobs
-from nibd.daemon.coordinator import CheckoutState, Coordinator
-from nibd.daemon.live_navigation import LiveNavigation, Steps
-from nibd.daemon.live_wire import Ask
-from nibd.daemon.navigation_reasons import live_limits
+from nibd.daemon.checkout_state import CheckoutState
+from nibd.daemon.coordinator import Coordinator
+from nibd.daemon.host import NEEDS_STRUCTURE, Host
+from nibd.daemon.navigation.live import LiveNavigation, Steps
+from nibd.daemon.navigation.question import Navigated, Question
+from nibd.daemon.navigation.reasons import live_limits
+from nibd.daemon.navigation.shown_places import Answered, ShownPlaces
+from nibd.daemon.navigation.texts import Texts
 from nibd.daemon.reading import Reading
-from nibd.daemon.shown_places import Answered, ShownPlaces
-from nibd.daemon.static_navigation import Navigated, Question, Texts
+from nibd.daemon.relations.live_wire import Ask
 from nibd.daemon.views import At
 from nibd.ipc.messages import ErrorCode, JsonObject, RpcError
-from nibd.stores.types import RepositoryId, TreeId, View
+from nibd.stores.types import RepositoryId, TreeId
 
 PATIENCE_S = 20.0
 """For who asked for a live answer: most servers have started and settled by then."""
@@ -34,7 +36,6 @@ CASUAL_PATIENCE_S = 1.5
 VAIN_PATIENCE_S = 0.1
 VAIN_FOR_S = 10.0
 """For so long after patience was used up for a tree in vain, there is only `VAIN_PATIENCE_S` for it."""
-NEEDED = frozenset({View.STRUCTURAL})
 _FAILED = (ErrorCode.VIEW_ABSENT, ErrorCode.VIEW_NOT_READY, ErrorCode.INTERNAL)
 """What the next question would get as well, after as much work for nothing."""
 
@@ -51,13 +52,11 @@ class _InVain:
 class LiveAnswers:
     """See the module."""
 
-    def __init__(
-        self, coordinator: Coordinator, blobs: Blobs, texts: Texts, in_query: Callable[..., Awaitable[Any]]
-    ) -> None:
+    def __init__(self, coordinator: Coordinator, blobs: Blobs, texts: Texts, host: Host) -> None:
         self._coordinator = coordinator
         self._blobs = blobs
         self._texts = texts
-        self._in_query = in_query
+        self._host = host
         self._in_vain: dict[RepositoryId, _InVain] = {}
 
     async def answer(self, state: CheckoutState, at: At, question: Question) -> Answered | None:
@@ -86,7 +85,7 @@ class LiveAnswers:
 
     def _reading(self, state: CheckoutState, at: At) -> Any:
         views = self._coordinator.views(state.checkout.repository)
-        return views.reading(state.checkout.id, NEEDED, at)
+        return views.reading(state.checkout.id, NEEDS_STRUCTURE, at)
 
     async def _answered(
         self, state: CheckoutState, reading: Reading, question: Question, patience_s: float
@@ -96,12 +95,12 @@ class LiveAnswers:
         steps = LiveNavigation(reading, files, question, patience_s).steps()
         said: JsonObject = {"found": None, "server": None}
         while True:
-            next_one: Ask | Navigated = await self._in_query(_advanced, steps, said["found"])
+            next_one: Ask | Navigated = await self._host.in_query(_advanced, steps, said["found"])
             if isinstance(next_one, Navigated):
                 break
-            said = await self._coordinator.navigation.ask(checkout, reading.snapshot, next_one)
+            said = await self._coordinator.relations.navigators.ask(checkout, reading.snapshot, next_one)
         places = ShownPlaces(self._blobs, checkout, files)
-        answered: Answered = await self._in_query(places.answered, reading, next_one, question.operation)
+        answered: Answered = await self._host.in_query(places.answered, reading, next_one, question.operation)
         server = said["server"]
         if server is not None:
             record = reading.snapshot.relations.get(server["family"])
