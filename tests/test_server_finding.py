@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from language_servers import Project
 from nibd.daemon.doctor import Verdict, check_relations
-from nibd.daemon.settings import parse
+from nibd.daemon.relations.installed import have_changed, stamps
+from nibd.daemon.relations.server_places import ServerPlaces
+from nibd.daemon.settings import RelationsSettings, parse
 from nibd.repair.languages import CODE_LANGUAGES
 from nibd.repair.servers import (
     DRIVERS,
@@ -95,6 +97,36 @@ def test_toolchains_are_found_where_rustup_keeps_them(tmp_path: Path) -> None:
     settings, environment = parse(b"", "config.toml"), {"PATH": str(proxies), "RUSTUP_HOME": str(toolchains)}
     (told,) = (each for each in check_relations(settings, environment) if each.name == "relations rust")
     assert told.verdict is Verdict.OK
+
+
+def test_another_toolchain_of_rustup_is_seen_at_once(tmp_path: Path) -> None:
+    """Nothing of the proxies changes when rustup is told to use another."""
+    home = tmp_path / "rustup"
+    places = ServerPlaces.of(
+        RelationsSettings(), {"PATH": str(tmp_path / "bin"), "HOME": str(tmp_path), "RUSTUP_HOME": str(home)}
+    )
+    for toolchain in ("stable", "nightly"):
+        for name in ("rustc", "cargo", "rust-analyzer"):
+            program(home / "toolchains" / toolchain / "bin", name, f"echo {name} of {toolchain}")
+    for name in ("rustc", "rust-analyzer"):
+        says = "echo $RUSTUP_HOME/toolchains/$(cat $RUSTUP_HOME/settings.toml)"
+        program(tmp_path / "bin", "rustup", f'[ "$1" = --print ] && {says} || echo 1.0')
+        (tmp_path / "bin" / name).symlink_to(tmp_path / "bin" / "rustup")
+    seen = []
+    for toolchain in ("stable", "nightly"):
+        before = stamps(places.watched())
+        (home / "settings.toml").write_text(toolchain)
+        assert have_changed(before)
+        found = driver_of_family("rust").find(places.search())
+        assert isinstance(found, Installed)
+        seen.append((found.program, found.identity))
+    assert seen == [
+        (
+            home / "toolchains" / toolchain / "bin" / "rust-analyzer",
+            f"rust-analyzer of {toolchain}; cargo cargo of {toolchain}; rustc rustc of {toolchain}",
+        )
+        for toolchain in ("stable", "nightly")
+    ]
 
 
 def test_a_toolchain_that_is_missing_comes_with_a_command(tmp_path: Path) -> None:

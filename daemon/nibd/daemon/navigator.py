@@ -258,6 +258,7 @@ def _looked(job: Job, opened: Opened, snapshot: Snapshot) -> Result:
             continue
         try:
             result.profiles[family] = relating.profile(family)
+            result.watched.update(stamps(map(str, relating.workspace.installed(family).programs)))
         except ServerMissing as missing:
             result.profiles[family] = None
             result.missing[family] = str(missing)

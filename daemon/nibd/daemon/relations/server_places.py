@@ -15,6 +15,7 @@ from typing import Any
 from nibd.daemon.settings import RelationsSettings
 from nibd.repair.private_tree import ModuleCaches
 from nibd.repair.servers.driver import Search
+from nibd.repair.servers.programs import deciding
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class ServerPlaces:
     def watched(self) -> list[str]:
         """Where a server may appear, or another version of one."""
         path = [folder for folder in self.path.split(os.pathsep) if folder[:1] == "/"]
-        return [*self.folders, *path]
+        return [*self.folders, *path, *map(str, deciding(self.search()))]
 
 
 def _go_modules(environment: Mapping[str, str], home: Path) -> Path:

@@ -53,6 +53,11 @@ class Installed:
     tool_versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def programs(self) -> list[Path]:
+        """What another version may take the place of."""
+        return [self.program, *self.tools.values()]
+
+    @property
     def identity(self) -> str:
         """One line for a profile: every version that answers depend on."""
         tools = (f"{name} {version}" for name, version in sorted(self.tool_versions.items()))

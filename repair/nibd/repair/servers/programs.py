@@ -7,11 +7,12 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from nibd.repair.private_tree import stamp
 from nibd.repair.servers.driver import Installed, Missing, Search
 
 VERSION_TIMEOUT_S = 30.0
 SYSTEM_FOLDERS = ("/usr/bin", "/bin")
-_versions: dict[tuple[Path, int, int, tuple[str, ...]], str | None] = {}
+_versions: dict[tuple[object, ...], str | None] = {}
 
 
 def candidates(search: Search, name: str) -> Iterator[Path]:
@@ -27,15 +28,22 @@ def candidates(search: Search, name: str) -> Iterator[Path]:
 
 
 def output_of(program: Path, arguments: tuple[str, ...], search: Search) -> str | None:
-    """What a program that was found prints, run at `/`; None when it fails. Kept while the file is the same.
+    """What a program that was found prints, run at `/`; None when it fails.
 
-    At `/`, since version managers look for a repository's wishes from the working folder upwards.
+    Kept while the file is the same, and what says which program it stands for (`deciding`). At `/`, since
+    version managers look for a repository's wishes from the working folder upwards.
     """
-    status = program.stat()
-    key = (program, status.st_mtime_ns, status.st_size, arguments)
+    status, decided = program.stat(), [stamp(path) for path in deciding(search)]
+    key = (program, status.st_mtime_ns, status.st_size, arguments, *decided)
     if key not in _versions:
         _versions[key] = _run((str(program), *arguments), _environment(search))
     return _versions[key]
+
+
+def deciding(search: Search) -> list[Path]:
+    """What says which toolchain a proxy of rustup's stands for: its settings, and the toolchains it has."""
+    home = search.rustup_home or (search.home / ".rustup" if search.home else None)
+    return [home / "settings.toml", home / "toolchains"] if home else []
 
 
 def _environment(search: Search) -> Mapping[str, str]:

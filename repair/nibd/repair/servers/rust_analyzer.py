@@ -42,7 +42,9 @@ def find(search: Search) -> Installed | Missing:
                 more = {"sysroot_source": source} if source else {}
                 told = {name: first_line(version or "") for name, version in versions.items()}
                 server = _own_server(found.program, Path(sysroot or ""))
-                return Installed(server, found.version, tools | more, told)
+                # Of the toolchain's own: of what a proxy stands for another version may take the place.
+                version = first_line(output_of(server, ("--version",), search) or found.version)
+                return Installed(server, version, tools | more, told)
     mute = next(candidates(search, "rustc"), None)
     if mute:
         home = search.rustup_home or "~/.rustup"
