@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import structlog
 
 from daemon_world import Daemon, configure, running
 from gitrepo import Repo
-from nibd.ipc.children import ChildProcess
+from nibd.daemon.doctor import Verdict, check_reranker
+from nibd.daemon.reranking import Reranking
+from nibd.daemon.settings import DenseSettings, Settings
+from nibd.ipc.children import ChildDied, ChildProcess
 from nibd.query.hits import Hit
 from nibd.query.reranking import DEPTH, cut, reranked
 from nibd.query.search import Found, Trace
 from nibd.repair.embedding_profile import EmbeddingError
-from nibd.repair.reranking import Reranker
+from nibd.repair.reranking import Reranker, find, stamp
 from nibd.stores.types import BlobId, RepoPath
 from tiny_model import WORDS, make_tiny_reranker
 from waiting import wait_until
@@ -119,6 +126,108 @@ def test_a_search_is_reranked_once_the_model_is_loaded_and_says_so(
     assert order == sorted(order, reverse=True)
     assert [each["name"] for each in whole] != [each["name"] for each in plain["hits"]]
     assert ask(k=3)["hits"] + ask(k=DEPTH, offset=3)["hits"] == whole
+
+
+def test_one_that_cannot_be_loaded_is_tried_once_until_its_files_are_others(
+    tmp_path: Path, model: Path
+) -> None:
+    folder = tmp_path / "reranker"
+    shutil.copytree(model, folder)
+    sound = (folder / "config.json").read_text()
+    of_three = json.loads(sound) | {"id2label": {"0": "a", "1": "b", "2": "c"}}
+    (folder / "config.json").write_text(json.dumps(of_three))
+    configure(f'[dense]\nreranker = "{folder}"\n[relations]\nenabled = false\n')
+    repo = Repo(tmp_path / "repo")
+    repo.write("a.py", "def close():\n    pass\n")
+    repo.commit("one")
+    with running() as daemon:
+        daemon.add(repo.path)
+        daemon.published(repo.path)
+
+        def ask() -> Any:
+            return daemon.call("search", path=str(repo.path), query="close")["reranker"]
+
+        wait_until(lambda: ask()["reason"] != "warming", 120.0, "the reranker to be refused")
+        for _ in range(3):
+            told = ask()
+            assert (told["used"], told["hits"]) == (False, 0)
+            assert "gives 3 scores, one is needed; it is tried again after" in told["reason"]
+        assert [each for each in daemon.call("doctor")["problems"] if each.startswith("reranker: ")] == [
+            f"reranker: {told['reason']}"
+        ]
+        assert daemon.log.read_text().count("reranker_not_loaded") == 1
+
+        (folder / "config.json").write_text(sound)
+        wait_until(lambda: ask()["used"], 120.0, "the reranker to be loaded")
+        assert daemon.call("doctor")["problems"] == []
+
+
+class Dying:
+    """In place of the embedder's supervisor: each process dies of what it is asked."""
+
+    pid = None
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def call(self, method: str, params: Any) -> Any:
+        self.asked += 1
+        raise ChildDied(-9, "")
+
+
+def test_one_that_kills_its_process_is_tried_again_after_pauses_that_grow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    (tmp_path / "config.json").write_text("{}")
+    monkeypatch.setattr("nibd.daemon.reranking.time", SimpleNamespace(monotonic=lambda: now))
+    child: Any = Dying()
+    reranking = Reranking(DenseSettings(reranker=str(tmp_path)), child, structlog.get_logger())
+
+    async def look() -> tuple[str | None, int]:
+        reranking.missing()
+        if reranking._loading:
+            await reranking._loading
+        return reranking.missing(), child.asked
+
+    async def looks() -> None:
+        nonlocal now
+        for at, asked, pause in ((0, 1, 60), (59, 1, 60), (60, 2, 120), (179, 2, 120), (180, 3, 240)):
+            now = float(at)
+            reason, tries = await look()
+            assert tries == asked
+            assert f"it is tried again after {pause} s, or once the files" in str(reason)
+        (tmp_path / "new").write_text("")
+        assert (await look())[1] == 4
+
+    asyncio.run(looks())
+
+
+def test_a_folder_is_looked_at_without_loading_what_it_holds(tmp_path: Path, model: Path) -> None:
+    assert find(model) == model.resolve()
+    folder = tmp_path / "copy"
+    shutil.copytree(model, folder)
+    before = stamp(str(folder))
+    assert before == stamp(str(folder))
+    (folder / "model.safetensors").unlink()
+    assert stamp(str(folder)) != before
+    with pytest.raises(EmbeddingError, match="has no weights"):
+        find(folder)
+    (folder / "config.json").write_text("[")
+    with pytest.raises(EmbeddingError, match=r"config\.json"):
+        find(folder)
+    assert stamp(str(tmp_path / "nowhere")) == ()
+
+
+def test_doctor_looks_at_the_reranker_that_the_settings_name(tmp_path: Path, model: Path) -> None:
+    def checks(name: object, enabled: bool = True) -> list[tuple[Verdict, str]]:
+        dense = DenseSettings(reranker=str(name), enabled=enabled)
+        return [(each.verdict, each.advice) for each in check_reranker(Settings(dense=dense))]
+
+    assert checks("") == checks(model, enabled=False) == []
+    assert checks(model) == [(Verdict.OK, "")]
+    ((verdict, advice),) = checks(tmp_path / "nowhere")
+    assert (verdict, "there is no folder" in advice) == (Verdict.WARNING, True)
 
 
 def _source(repo: Repo, each: Any) -> str:

@@ -27,6 +27,7 @@ from nibd.hooks import HookReport, HooksError, Outcome, inspect
 from nibd.ipc.client import Client, DaemonUnavailable
 from nibd.ipc.messages import JsonObject, RpcError
 from nibd.ipc.sockets import SocketPlace, socket_path
+from nibd.repair import reranking
 from nibd.repair.embedding_profile import EmbeddingError, runtime
 from nibd.repair.git.command import find_git, git_version
 from nibd.repair.git.errors import GitError
@@ -89,6 +90,7 @@ def diagnose(paths: Paths, environment: Mapping[str, str], version: str) -> Diag
         check_disk(paths.cache_dir),
         *check_inotify(),
         check_dense(settings),
+        *check_reranker(settings),
         *check_relations(settings, environment),
         *check_systemd(environment, daemon_pid=hello["pid"] if hello else None),
         *check_repositories(paths, _texts(reported, "problems"), _texts(reported, "notes")),
@@ -203,6 +205,19 @@ def check_dense(settings: Settings) -> Check:
     except EmbeddingError as error:
         return _warning("dense view", "absent; the other views work without it", str(error))
     return _ok("dense view", f"{found.name}, {found.precision}")
+
+
+def check_reranker(settings: Settings) -> Iterator[Check]:
+    """By its files, where one is named; the daemon says besides why it could not be loaded."""
+    model = settings.dense.reranker
+    if not model or not settings.dense.enabled:
+        return
+    try:
+        folder = reranking.find(model)
+    except EmbeddingError as error:
+        yield _warning("reranker", "searches go without it", str(error))
+        return
+    yield _ok("reranker", f"{model} ({folder})")
 
 
 def check_relations(settings: Settings, environment: Mapping[str, str]) -> Iterator[Check]:

@@ -223,8 +223,11 @@ def doctor(coordinator: Coordinator) -> JsonObject:
     problems = [f"{where}: {what}" for where, what in troubles.items() if what]
     if coordinator.watch_failure:
         problems.append(coordinator.watch_failure)
-    if coordinator.embedding.failure:
-        problems.append(f"embedding: {coordinator.embedding.failure}")
+    embedding = coordinator.embedding
+    if embedding.failure:
+        problems.append(f"embedding: {embedding.failure}")
+    if embedding.reranking.failure:
+        problems.append(f"reranker: {embedding.reranking.failure}")
     for state in coordinator.states.values():
         failed = coordinator.relations.failures.get(state.checkout.id)
         if failed:
@@ -241,7 +244,7 @@ def doctor(coordinator: Coordinator) -> JsonObject:
         "memory_bytes": _memory(os.getpid()),
         "watching": [str(folder) for folder in coordinator.watched()],
         "settings": asdict(coordinator.settings),
-        "dense": {"profile": coordinator.embedding.profile, "absent": coordinator.embedding.absent},
+        "dense": {"profile": embedding.profile, "absent": embedding.absent},
         "problems": problems,
         "notes": [
             f"{state.checkout.work_tree}: {note}"

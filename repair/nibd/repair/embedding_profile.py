@@ -94,7 +94,7 @@ def runtime(
     if reason is not None:
         raise EmbeddingError(reason)
     folder = resolve(model, allow_download)
-    _refuse_foreign_code(folder)
+    refuse_foreign_code(folder)
     if str(model) == DEFAULT_MODEL:
         _check_default_weights(folder)
     several_rows = _computes_rows_apart(folder)
@@ -194,7 +194,7 @@ def _from_hub(name: str, allow_download: bool) -> Path:
     return Path(found)
 
 
-def _refuse_foreign_code(folder: Path) -> None:
+def refuse_foreign_code(folder: Path) -> None:
     """sentence-transformers imports the classes that modules.json names: only its own are let through."""
     for module in _modules(folder):
         kind = str(module.get("type", ""))
@@ -205,7 +205,7 @@ def _refuse_foreign_code(folder: Path) -> None:
 def _modules(folder: Path) -> list[dict[str, Any]]:
     """The chain of modules; empty for a plain transformers model. Raises EmbeddingError."""
     path = folder / "modules.json"
-    found = _json(path) if path.exists() else []
+    found = json_of(path) if path.exists() else []
     if not isinstance(found, list) or not all(isinstance(module, dict) for module in found):
         raise EmbeddingError(f"{path} is not a list of modules")
     if not found and not (folder / "config.json").exists():
@@ -227,11 +227,12 @@ def _architecture(folder: Path) -> str | None:
     config = folder / str(first.get("path", "")) / "config.json"
     if not str(first.get("type", "")).endswith(".Transformer") or not config.exists():
         return None
-    found = _json(config)
+    found = json_of(config)
     return str(found["model_type"]) if isinstance(found, dict) and "model_type" in found else None
 
 
-def _json(path: Path) -> Any:
+def json_of(path: Path) -> Any:
+    """Raises EmbeddingError."""
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError) as error:

@@ -14,10 +14,50 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from nibd.repair.embedding_profile import EmbeddingError, missing_dense, resolve
+from nibd.repair.embedding_profile import EmbeddingError, json_of, missing_dense, refuse_foreign_code, resolve
 
 MAX_LENGTH = 512
 """Tokens of a pair; longer texts are cut by the tokenizer."""
+WEIGHTS = ("*.safetensors", "*.bin")
+
+
+def find(model: str | Path, allow_download: bool = False) -> Path:
+    """The folder of a reranker, by its files alone: nothing of it is loaded.
+
+    Raises EmbeddingError: not installed, not found, no cross-encoder with one score.
+    """
+    reason = missing_dense()
+    if reason is not None:
+        raise EmbeddingError(reason)
+    folder = resolve(model, allow_download)
+    refuse_foreign_code(folder)
+    config = json_of(folder / "config.json")
+    if not isinstance(config, dict):
+        raise EmbeddingError(f"{folder / 'config.json'} is no object")
+    named = config.get("architectures") or ()
+    # Without labels transformers takes two; of another architecture a cross-encoder makes one score.
+    labels = len(config.get("id2label") or (0, 1))
+    if any(str(each).endswith("ForSequenceClassification") for each in named) and labels != 1:
+        raise EmbeddingError(f"the reranker {model} gives {labels} scores, one is needed")
+    if not any(any(folder.glob(pattern)) for pattern in WEIGHTS):
+        raise EmbeddingError(f"the reranker {model} has no weights in {folder}")
+    return folder
+
+
+def stamp(model: str) -> tuple[tuple[str, int, int], ...]:
+    """What tells that a local folder's files are others by now; empty for one that can't be looked at."""
+    try:
+        return tuple(sorted((file.name, *_written(file)) for file in Path(model).expanduser().iterdir()))
+    except OSError:
+        return ()
+
+
+def _written(file: Path) -> tuple[int, int]:
+    try:
+        status = file.stat()
+    except OSError:  # a link to nowhere, or removed meanwhile
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
 
 
 class Reranker:
@@ -29,11 +69,8 @@ class Reranker:
 
     @staticmethod
     def load(model: str | Path, allow_download: bool = False) -> Reranker:
-        """Raises EmbeddingError: not found, no cross-encoder with one score, not runnable."""
-        reason = missing_dense()
-        if reason is not None:
-            raise EmbeddingError(reason)
-        folder = resolve(model, allow_download)
+        """Raises EmbeddingError: as `find`, or not runnable."""
+        folder = find(model, allow_download)
         # Here, so that only the process that has it loaded bears it.
         import sentence_transformers  # noqa: PLC0415
         import torch  # noqa: PLC0415
