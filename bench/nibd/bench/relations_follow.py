@@ -268,10 +268,10 @@ class _Walk:
     def _verified(self, related: Snapshot, sample: Sample) -> Records:
         before = self.warm.sent()
         started = time.perf_counter()
-        record, verified = self.warm.verify(related)
+        record, runs = self.warm.verify(related)
         sample.verify_s = time.perf_counter() - started
-        sample.verify_asked, sample.unanswered = verified.asked, verified.unanswered
-        sample.verify_changed = len(verified.differences)
+        sample.verify_asked, sample.unanswered = sum(run.asked for run in runs), runs[-1].unanswered
+        sample.verify_changed = sum(len(run.differences) for run in runs)
         sample.requests["verify"] = self.warm.sent().since(before)
         sample.memory_bytes = self.warm.memory_bytes
         self.warm.kept[0] = related.with_relations(self.chain.family, record)

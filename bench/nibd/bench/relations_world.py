@@ -145,8 +145,15 @@ class Side:
         self.kept = [related, *self.kept[: _KEPT - 1]]
         return related
 
-    def verify(self, snapshot: Snapshot) -> tuple[ViewRecord, Verified]:
-        return Verifying(self.relating).verify(snapshot, self.family, silent, self.kept)
+    def verify(self, snapshot: Snapshot) -> tuple[ViewRecord, Sequence[Verified]]:
+        """To the end: one that finds differences stops now and then, so that they can be published."""
+        runs: list[Verified] = []
+        while True:
+            record, verified = Verifying(self.relating).verify(snapshot, self.family, silent, self.kept)
+            runs.append(verified)
+            if verified.is_whole:
+                return record, runs
+            snapshot = snapshot.with_relations(self.family, record)
 
     def records(self, record: ViewRecord) -> Records:
         """The relations of each file, packed."""
