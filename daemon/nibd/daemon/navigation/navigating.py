@@ -3,17 +3,16 @@
 `static` answers come from what is stored. The newest snapshot that has the relations in question answers,
 which may be older than the newest one; the answer names its commit and its lag, and `trace` says why newer
 ones were passed over. `live` answers come from a language server that holds the newest tree. `auto` takes
-what is stored where every site was asked at the newest tree, for a server would say the same (`is_sure`);
-else a live answer if one can be had soon, which leaves no more open than what is stored and lists all of
-that; else what is stored, with its lag and assurance. What none can answer is an error with the reason,
-never an empty answer.
+what is stored where every site was asked at the newest tree, for a server would say the same; else a live
+answer if one can be had soon and is no worse (`weighing`); else what is stored, with its lag and assurance.
+What none can answer is an error with the reason, never an empty answer.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from nibd.daemon import wire
 from nibd.daemon.answers import Blobs
@@ -22,11 +21,12 @@ from nibd.daemon.coordinator import Coordinator
 from nibd.daemon.heads import HeadState
 from nibd.daemon.host import NEEDS_STRUCTURE, Host
 from nibd.daemon.navigation.live_answers import LiveAnswers
-from nibd.daemon.navigation.question import OF_ALL_FILES, OF_FILES, OPERATIONS, Navigated, Question
+from nibd.daemon.navigation.question import OF_FILES, OPERATIONS, Question
 from nibd.daemon.navigation.shown_places import Answered, ShownPlaces
 from nibd.daemon.navigation.static import StaticNavigation
 from nibd.daemon.navigation.texts import Texts
 from nibd.daemon.navigation.unserved import UnservedError, may_serve, refusal
+from nibd.daemon.navigation.weighing import is_sure, left_open, weighed
 from nibd.daemon.parameters import Parameters
 from nibd.daemon.sessions import shown_at
 from nibd.daemon.status import lag, relations_now, standing
@@ -36,8 +36,8 @@ from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
 from nibd.query.navigation_places import Page
 from nibd.stores.errors import StoreError
 from nibd.stores.relations import CorruptRelations
-from nibd.stores.snapshot import Generation, Publication, ViewRecord
-from nibd.stores.types import Assurance, RepoPath, State, View
+from nibd.stores.snapshot import Generation, Publication
+from nibd.stores.types import RepoPath, State, View
 
 STATIC, LIVE, AUTO = "static", "live", "auto"
 PROVIDERS = (AUTO, STATIC, LIVE)
@@ -146,12 +146,10 @@ class Navigating:
             return None
         outcome, is_taken = "answered", True
         if stored.answered is not None:
-            live = _at_least(live, stored)
-            lacking = _lacking(question, live, stored.answered)
-            more = _unknown(live) - _unknown(stored.answered)
-            is_taken = more < 0 or (more == 0 and not lacking)
-            outcome += f", without {lacking} of what is stored" if lacking else ""
-        outcome += f", but for {_unknown(live)} sites" if _unknown(live) else ""
+            found = weighed(question, live, stored.answered, is_older=bool(stored.passed))
+            live, is_taken = found.live, found.is_better
+            outcome += f", without {found.lacking} of what is stored" if found.lacking else ""
+        outcome += f", but for {left_open(live)} sites" if left_open(live) else ""
         trace.append(_step(LIVE, live.publication, outcome, _since(started)))
         return live if is_taken else None
 
@@ -257,21 +255,6 @@ class Navigating:
         }
 
 
-def is_sure(record: ViewRecord, navigated: Navigated) -> bool:
-    """Whether the running server would say what is stored.
-
-    So it is where every site was asked again at this tree, on the running server (`verified`) or a fresh one
-    (`exact`): asked once more it has no other answer. Where it left some sites open (`partial`), so it is for
-    answers that none of these can belong to.
-    """
-    if record.assurance in (Assurance.EXACT, Assurance.VERIFIED):
-        return True
-    was_asked = record.counts.get("verified", 0) >= record.counts.get("files", 1)
-    asked = navigated.asked
-    is_known = navigated.answer.unknown == 0 and (asked is None or asked.targets is not None)
-    return record.assurance is Assurance.PARTIAL and was_asked and is_known
-
-
 def _also_not_live(error: RpcError, trace: list[JsonObject]) -> RpcError:
     """With what kept a server from answering, where one was asked."""
     tried = [step["outcome"] for step in trace if step["provider"] == LIVE]
@@ -290,39 +273,6 @@ def _step(provider: str, publication: Publication, outcome: str, milliseconds: f
         "outcome": outcome,
         "milliseconds": milliseconds,
     }
-
-
-def _unknown(answered: Answered) -> int:
-    """How many sites could belong to the answer, or not: a server that has just moved leaves some."""
-    return answered.navigated.answer.unknown
-
-
-def _at_least(live: Answered, stored: _Stored) -> Answered:
-    """With what is known from an older tree that the server does not build: it lists nothing of that."""
-    older = stored.answered
-    if not stored.passed or older is None or older.navigated.family is None:
-        return live
-    record = older.publication.snapshot.relations[older.navigated.family]
-    unknown = max(_unknown(live), min(_unknown(older), record.counts.get("unbuilt", 0)))
-    answer = replace(live.navigated.answer, unknown=unknown)
-    return replace(live, navigated=replace(live.navigated, answer=answer))
-
-
-def _lacking(question: Question, live: Answered, stored: Answered) -> int:
-    """How many stored hits of the same tree the server does not list.
-
-    A server need not list all that refers to something, though it says of each, when asked, that it does.
-    """
-    if question.operation not in OF_ALL_FILES:
-        return 0
-    if live.publication.snapshot.tree != stored.publication.snapshot.tree:
-        return 0
-    return len(_found(stored) - _found(live))
-
-
-def _found(answered: Answered) -> set[tuple[object, int]]:
-    """The hits, each once for each line of its calls."""
-    return {(each.key, line) for each in answered.navigated.answer.found for line in each.calls or (0,)}
 
 
 def _check(operation: str | None, name: str, line: int, col: int) -> None:
