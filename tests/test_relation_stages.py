@@ -12,7 +12,7 @@ from made_relations import PYTHON, relations
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.relations import CorruptRelations, RelationStore, Stage
 from nibd.stores.types import ProfileId
-from relation_stores import BOTH, CALLER, JOB, ONE, OUTSIDE, PROFILE, TWO, resolved, rows
+from relation_stores import BOTH, CALLER, JOB, ONE, OUTSIDE, PROFILE, TWO, resolved
 
 # The fixtures of these names.
 path = relation_stores.path
@@ -84,13 +84,6 @@ def test_a_tree_has_the_stage_of_one_profile_a_family(store: RelationStore) -> N
     store.stage(PYTHON, TWO, PROFILE, [CALLER])
     store.stage(PYTHON, ONE, other, [BOTH])
     assert sorted(store.stages()) == [("go", ONE, PROFILE), (PYTHON, ONE, other), (PYTHON, TWO, PROFILE)]
-
-
-def test_a_first_build_that_was_given_up_holds_nothing(store: RelationStore, path: Path) -> None:
-    store.stage(PYTHON, ONE, PROFILE, [CALLER])
-    store.unstage(PYTHON, ONE, PROFILE)
-    assert store.collect([], [ONE])["records"] == 1
-    assert set(rows(path).values()) == {0}
 
 
 def test_numbers_of_resolutions_are_not_used_again_by_a_store_made_anew(path: Path) -> None:

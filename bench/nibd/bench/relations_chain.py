@@ -22,7 +22,6 @@ from nibd.bench.report import Report
 from nibd.repair.relations.comparison import Compared, Records, compare
 from nibd.stores.snapshot import Snapshot
 
-LENGTH = 100
 TURNS = 10
 _SAID_EVERY = 10
 

@@ -190,11 +190,6 @@ class RelationStore:
         self._resolved(bits)
         return rows
 
-    def unstage(self, family: str, tree: TreeId, profile: ProfileId) -> None:
-        """Give up a first build."""
-        with self._writing() as db:
-            db.execute(f"DELETE FROM stage WHERE {_KEY}", (family, tree, profile))
-
     # What is read
 
     def resolution(self, resolution: ResolutionId) -> Bitmap:

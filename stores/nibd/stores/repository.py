@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import threading
 from collections.abc import Iterator
@@ -153,15 +152,6 @@ class RepositoryStores:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def fsync_folder(path: Path) -> None:
-    """Make the names in `path` survive a power cut."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def sweep(folder: RepositoryFolder, catalog: Catalog) -> list[Path]:

@@ -24,7 +24,6 @@ SITES = "sites"
 Calls = list[tuple[int, tuple[Target, ...] | None]]
 References = tuple[list[Subject], list[LiveSite]]
 Implementations = tuple[list[Subject], tuple[Target, ...]]
-Reply = list[Defined] | References | Implementations | Calls
 
 
 @dataclass(frozen=True, slots=True)
