@@ -64,7 +64,8 @@ QUALIFIER_SHARE = 0.5
 QUALIFIED = 10.0
 """For a query of one word, a unit whose qualified name ends in it: more than scores lie apart."""
 MOST_DEFINITIONS = 200
-"""A name that more units have tells nothing."""
+"""A name that more units have tells nothing: divided by 1 + ln of so many it would hardly tell files apart
+that define it, all of which would become candidates."""
 MOST_IDENTIFIERS = 48
 PATH_ZONES: Mapping[Zone, float] = {**DEFINITION_ZONES, Zone.CODE: 0.4, Zone.ENVIRONMENT: 0.1}
 MOST_FILES_OF_PATH = 5
