@@ -5,12 +5,8 @@ Parts on one repository that need its dense view share a daemon, since that view
 
 from __future__ import annotations
 
-import sys
 import tempfile
-import time
-import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,7 +66,7 @@ def run(plan: Plan, report: Report) -> None:
     runner.sizes()
     for name, repository in plan.repositories.items():
         if plan.wants(*ON_ONE_DAEMON):
-            with runner.guarded(f"{name}: {' '.join(part for part in ON_ONE_DAEMON if plan.wants(part))}"):
+            with runner.report.timed(f"{name}: {' '.join(part for part in ON_ONE_DAEMON if plan.wants(part))}"):
                 runner.on_one_daemon(name, repository)
 
 
@@ -81,20 +77,8 @@ class _Runner:
 
     def part(self, part: str, name: str, measure: Callable[..., None], *arguments: Any) -> None:
         if self.plan.wants(part):
-            with self.guarded(f"{name}: {part}"):
+            with self.report.timed(f"{name}: {part}"):
                 measure(*arguments)
-
-    @contextmanager
-    def guarded(self, what: str) -> Iterator[None]:
-        """Say what runs and how long it took; make a failure a row, so that the other parts go on."""
-        print(f"{what} ...", file=sys.stderr, flush=True)
-        started = time.monotonic()
-        try:
-            yield
-        except Exception as error:  # noqa: BLE001 - a part may fail by anything; it is reported as failed
-            traceback.print_exc()
-            self.report.add_failure(what, error)
-        print(f"{what}: took {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
 
     def sizes(self) -> None:
         """One-file commits in every repository and in made ones, whose first build is measured too."""
@@ -111,7 +95,7 @@ class _Runner:
         with tempfile.TemporaryDirectory(prefix="nibd-bench-made-") as folder:
             for files in (_small(large), large):
                 target = Path(folder) / str(files)
-                with self.guarded(f"making {files} files"):
+                with self.report.timed(f"making {files} files"):
                     made.make(target, files)
                 self.part("one-file", _made(files), commits, _made(files), target)
             self.part("build", _made(large), build.measure, _made(large), target, self.report)

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import sys
-import time
-import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from nibd.bench import relations_chain, relations_inverse, relations_static
@@ -40,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _measure(part: str, chains: Sequence[Chain], how: How, samples: int, report: Report) -> None:
     followed: list[Followed] = []
     for chain in chains:
-        with _guarded(f"{chain.name}: {part}", report):
+        with report.timed(f"{chain.name}: {part}"):
             match part:
                 case "transitions":
                     followed.append(follow(chain, how))
@@ -101,25 +97,12 @@ def _chains(options: argparse.Namespace, report: Report) -> list[Chain]:
     chains: list[Chain] = []
     count = DEFAULT_TRANSITIONS if options.transitions is None else options.transitions
     for name, path in options.repository:
-        with _guarded(name, report):
+        with report.timed(name):
             chains.append(newest(name, path, options.family, count))
     if options.cases:
-        with _guarded(str(options.cases), report):
+        with report.timed(str(options.cases)):
             chains += listed(options.cases, options.clones, options.transitions or 0, options.family)
     return chains
-
-
-@contextmanager
-def _guarded(what: str, report: Report) -> Iterator[None]:
-    """Say what runs and how long it took; make a failure a row, so that the other parts go on."""
-    print(f"{what} ...", file=sys.stderr, flush=True)
-    started = time.monotonic()
-    try:
-        yield
-    except Exception as error:  # noqa: BLE001 - a part may fail by anything; it is reported as failed
-        traceback.print_exc()
-        report.add_failure(what, error)
-    print(f"{what}: took {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
 
 
 def _repository(text: str) -> tuple[str, Path]:

@@ -6,6 +6,8 @@ import json
 import os
 import platform
 import statistics
+import sys
+import time
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -86,6 +88,15 @@ class Report:
         except Exception as error:  # noqa: BLE001 - a part may fail by anything; it is reported as failed
             traceback.print_exc()
             self.add_failure(what, error)
+
+    @contextmanager
+    def timed(self, what: str) -> Iterator[None]:
+        """As `guarded`; and say on stderr what runs, and how long it took."""
+        print(f"{what} ...", file=sys.stderr, flush=True)
+        started = time.monotonic()
+        with self.guarded(what):
+            yield
+        print(f"{what}: took {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
 
     def end(self, json_file: Path | None, page_file: Path | None = None) -> int:
         """Print all of it, and save it where that is asked for; the exit status of a bench: 1 where a part
