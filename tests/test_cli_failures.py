@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,21 @@ def test_without_a_daemon_a_question_fails_with_status_3(
     assert error["message"] in said.err
     assert said.err.startswith("nibd: no daemon listens on ")
     assert "nibd init" in said.err
+
+
+def test_waiting_for_a_model_that_cannot_be_loaded_is_answered_no(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait = importlib.import_module("nibd.daemon.commands.wait")
+
+    def refuse(*_: object) -> None:
+        raise RpcError(ErrorCode.VIEW_NOT_READY, "its model can't be loaded")
+
+    monkeypatch.setattr(wait._daemon, "connect", nullcontext)
+    monkeypatch.setattr(wait, "until_published", refuse)
+
+    assert main(["wait", "--view", "dense", "--json"]) == Exit.NO
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "view_not_ready"
 
 
 def test_a_mistake_of_our_own_shows_its_traceback_and_ends_with_70(
