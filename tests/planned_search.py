@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -78,17 +79,9 @@ class Searchable:
         vector = np.frombuffer(vector_of(digest), "<f4")
         return search(self, Question(query, chosen, level, k, offset, within, vector))
 
-    def hits(
-        self,
-        query: str,
-        plan: Plan,
-        level: Level | None = None,
-        k: int = 10,
-        offset: int = 0,
-        filters: Filters = ANYTHING,
-        widths: Mapping[str, int] | None = None,
-    ) -> list[Hit]:
-        return [*self.search(query, plan, level, k, offset, filters, widths).hits]
+    def hits(self, *asked: Any, **more: Any) -> list[Hit]:
+        """Those of `search`, which is asked the same."""
+        return [*self.search(*asked, **more).hits]
 
 
 def opened(views: Views, relations: RelationStore | None, resolution: int | None) -> Searchable:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,43 +11,24 @@ import pytest
 import structlog
 
 from gitrepo import Repo
+from in_process import changed, checkout_of
 from nibd.daemon.checkout_state import CheckoutState
 from nibd.daemon.coordinator import Coordinator
 from nibd.daemon.paths import Paths
-from nibd.daemon.registry import Checkout, Registry, checkout_id, repository_id
+from nibd.daemon.registry import Registry
 from nibd.daemon.service import Service
 from nibd.daemon.settings import RelationsSettings, Settings
 from nibd.ipc.handlers import Lifetime, RequestContext
 from nibd.ipc.sockets import Peer
-from nibd.repair.git import discover
 from nibd.stores.types import State, View
 
 pytest.importorskip("sentence_transformers")
 pytestmark = pytest.mark.dense
 
-WAIT_S = 120.0
 SOURCE = '''def bake_bread(flour, water):
     """Mix dough, let it rise and put it into the oven."""
     return oven(flour + water)
 '''
-
-
-def checkout_of(repo: Repo) -> Checkout:
-    found = discover(repo.path)
-    return Checkout(
-        checkout_id(found.git_dir),
-        repository_id(found.common_dir),
-        found.work_tree,
-        found.git_dir,
-        found.common_dir,
-        time.time(),
-    )
-
-
-async def changed(coordinator: Coordinator, is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(WAIT_S):
-        while not is_so():
-            await coordinator.changed()
 
 
 def has_vectors(state: CheckoutState) -> bool:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -14,30 +12,17 @@ import pytest
 import structlog
 
 from gitrepo import Repo
+from in_process import changed, checkout_of
 from nibd.daemon import statistics
 from nibd.daemon.checkout_state import CheckoutState
 from nibd.daemon.coordinator import Coordinator
 from nibd.daemon.paths import Paths
-from nibd.daemon.registry import Checkout, Registry, checkout_id, repository_id
+from nibd.daemon.registry import Checkout, Registry
 from nibd.daemon.scheduler import Job, Kind, Lane
 from nibd.daemon.settings import DenseSettings, RelationsSettings, Settings
-from nibd.repair.git import discover
 from nibd.stores.repository import RepositoryFolder
 
-WAIT_S = 60.0
 PAGE = 4096
-
-
-def checkout_of(repo: Repo) -> Checkout:
-    found = discover(repo.path)
-    return Checkout(
-        checkout_id(found.git_dir),
-        repository_id(found.common_dir),
-        found.work_tree,
-        found.git_dir,
-        found.common_dir,
-        time.time(),
-    )
 
 
 def spoil(database: Path) -> None:
@@ -50,12 +35,6 @@ def spoil(database: Path) -> None:
         for root in roots:
             file.seek((root - 1) * PAGE)
             file.write(b"\xff" * PAGE)
-
-
-async def changed(coordinator: Coordinator, is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(WAIT_S):
-        while not is_so():
-            await coordinator.changed()
 
 
 def test_a_store_that_a_collection_finds_damaged_is_built_anew(
