@@ -141,7 +141,7 @@ class Verifying:
     def __init__(self, pool: ThreadPoolExecutor, home: Home, repo: Repo, *views: str) -> None:
         self.stages: list[str] = []
         self._client = Client(home.socket, WAIT_S)
-        params = {"path": str(repo.path), "relations": True, "views": list(views)}
+        params = {"path": str(repo.path), "relations": True} | ({"views": list(views)} if views else {})
         self.answer = pool.submit(self._client.call, "verify", params, self._noted, WAIT_S)
 
     def _noted(self, _: str, value: Any) -> None:
