@@ -164,6 +164,26 @@ def test_a_word_in_code_tells_less_than_one_in_the_title(tmp_path: Path) -> None
         assert tree.files(issue) == ["src/a.py", "src/b.py"]
 
 
+def test_prose_tells_a_unit_without_what_the_title_says_again(tmp_path: Path) -> None:
+    files = {
+        "src/jam.py": """\
+def first(one, two, three, four, five, six):
+    return marmalade(one, two, three, four, five, six)
+
+def second():
+    return gooseberry(elderberry)
+""",
+        **FILLER,
+    }
+    with ranked_tree(tmp_path, files) as tree:
+        assert tree.units("Marmalade\n\nGooseberry elderberry.\n")[0] == ("src/jam.py", "second")
+
+
+def test_of_a_query_without_prose_the_title_counts_in_its_place(tmp_path: Path) -> None:
+    with ranked_tree(tmp_path, {"src/jam.py": "def marmalade(): ...\n", **FILLER}) as tree:
+        assert tree.rank("cold marmalade", Level.CALLABLE).hits[0].score == pytest.approx(2.0)
+
+
 def test_what_the_best_files_import_is_pulled_up(tmp_path: Path) -> None:
     same = "def helper(value):\n    '''of the ledger'''\n    return value\n"
     files = {

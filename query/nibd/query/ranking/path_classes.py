@@ -53,12 +53,16 @@ _ECMASCRIPT_SUFFIX = re.compile(r"[.\-](?:tests?|spec|e2e|cy|stories)$")
 _CAMEL_SUFFIX = re.compile(r"(?:Tests?|Spec|Suite|TestCase)$")
 
 _ASKED_FOR = {
-    "test": re.compile(r"\b(?:tests?|testing|spec)\b", re.IGNORECASE),
-    "example": re.compile(r"\bexamples?\b", re.IGNORECASE),
-    "doc": re.compile(r"\b(?:docs?|documentation)\b", re.IGNORECASE),
-    "bench": re.compile(r"\bbench(?:mark)?s?\b", re.IGNORECASE),
-    "tool": re.compile(r"\b(?:script|tool)s?\b", re.IGNORECASE),
+    name: re.compile(rf"(?<!::)(?<!\w\.)\b(?:{words})\b(?!::)", re.IGNORECASE)
+    for name, words in {
+        "test": "tests?|testing|spec",
+        "example": "examples?",
+        "doc": "docs?|documentation",
+        "bench": "bench(?:mark)?s?",
+        "tool": "scripts?|tools?",
+    }.items()
 }
+"""Not as a component of a name: whoever writes of `tokio::test` or `app.test` asks for no test."""
 
 
 @lru_cache(maxsize=1 << 14)

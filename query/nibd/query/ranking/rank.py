@@ -24,7 +24,7 @@ from nibd.query.ranking import sums, text_scores, weights
 from nibd.query.ranking.candidates import Named, Tree, candidates, is_ordinary, named
 from nibd.query.ranking.counts import Counted, Ints, count
 from nibd.query.ranking.evidence import Evidence, Found, own_evidence
-from nibd.query.ranking.groups import ALL, TITLE, WORDS, Floats, QueryTerms, query_terms
+from nibd.query.ranking.groups import ALL, PROSE, TITLE, WORDS, Floats, QueryTerms, query_terms
 from nibd.query.ranking.later_units import is_later
 from nibd.query.ranking.path_classes import asked_for, path_classes
 from nibd.query.ranking.spreading import spread
@@ -204,15 +204,16 @@ class _Files:
         totals = self._tree.generation.totals(Population.UNITS)
         within = np.isin(counted.file_of, files)
         weighed = text_scores.weigh_units(counted, totals, terms, np.flatnonzero(within), weights.UNIT_B)
-        text, words, title = (
+        has_prose = bool(terms.importance[PROSE].any())
+        text, prose, title = (
             text_scores.unit_scores(weighed, terms.importance[each], len(counted.file_of), weights.UNIT_K1)
-            for each in (ALL, WORDS, TITLE)
+            for each in (ALL, PROSE if has_prose else WORDS, TITLE)
         )
         numbers = np.union1d(text_scores.distinct(weighed.units), self._told(files))
         of_files = self.scores[counted.file_of[numbers]]
         told = self._defined or self._mentioned.places
         defined = np.array([self._definition(int(number)) for number in numbers] if told else 0.0)
-        return numbers, sums.unit_scores(text[numbers], words[numbers], title[numbers], of_files, defined)
+        return numbers, sums.unit_scores(text[numbers], prose[numbers], title[numbers], of_files, defined)
 
     def _told(self, files: Ints) -> Ints:
         """Units of these files that a frame or a line tells."""

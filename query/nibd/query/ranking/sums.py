@@ -45,10 +45,10 @@ def file_scores(evidence: Found, taken_off: Sequence[Mapping[str, float]]) -> Fl
     return score
 
 
-def unit_scores(text: Floats, words: Floats, title: Floats, file: Floats, defined: Floats) -> Floats:
-    """A unit's text for all zones and, by half each, for title and prose and for the title alone, each over
-    its greatest; how far its file is below the best one; and what it defines of what the query asks for."""
-    score: Floats = _share(text) + weights.UNIT_WORDS * _share(words) + weights.UNIT_TITLE * _share(title)
+def unit_scores(text: Floats, prose: Floats, title: Floats, file: Floats, defined: Floats) -> Floats:
+    """A unit's text for all zones and, by half each, for the prose and for the title alone, each over its
+    greatest; how far its file is below the best one; and what it defines of what the query asks for."""
+    score: Floats = _share(text) + weights.UNIT_PROSE * _share(prose) + weights.UNIT_TITLE * _share(title)
     score += weights.UNIT_FILE * (file - file.max(initial=-np.inf))
     score += defined
     return score

@@ -99,7 +99,9 @@ NOT_ORDINARY = frozenset({"test", "noncode", "example", "doc", "bench", "generat
 
 UNIT_B, UNIT_K1 = 0.2, 0.9
 """Longer functions are changed more often: length counts less than for a file's best unit."""
-UNIT_WORDS, UNIT_TITLE = 0.5, 0.5
+UNIT_PROSE, UNIT_TITLE = 0.5, 0.5
+"""Each apart from the other: with the title in both, it spoke twice and the prose hardly. A query without
+prose has its title and prose, which is the title, in the place of the prose."""
 UNIT_FILE = 0.225
 FILES_OF_UNITS = 40
 LATER = 10.0
