@@ -65,8 +65,9 @@ def run(plan: Plan, report: Report) -> None:
     runner.part("empty", "no repository", idle.measure_empty, plan.idle_s, report)
     runner.sizes()
     for name, repository in plan.repositories.items():
-        if plan.wants(*ON_ONE_DAEMON):
-            with runner.report.timed(f"{name}: {' '.join(part for part in ON_ONE_DAEMON if plan.wants(part))}"):
+        parts = [part for part in ON_ONE_DAEMON if plan.wants(part)]
+        if parts:
+            with report.timed(f"{name}: {' '.join(parts)}"):
                 runner.on_one_daemon(name, repository)
 
 
