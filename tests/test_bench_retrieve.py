@@ -21,6 +21,7 @@ from nibd.bench.retrieve_answers import Answered, of_files, of_symbols
 from nibd.bench.retrieve_command import main
 from nibd.bench.retrieve_figures import difference, estimate, report_answers
 from nibd.bench.retrieve_journal import sources
+from nibd.bench.retrieve_names import last_component
 from nibd.bench.retrieve_neighbours import indices, overlap_of
 from nibd.bench.retrieve_rows import Question
 from nibd.stores.catalog import Catalog
@@ -41,6 +42,22 @@ def question(number: int, repository: str = "a/a", language: str = "python") -> 
 def answer(plan: str, asked: Question, recall: float, form: str = "prose") -> Answered:
     figures = {"file R@10": recall, "nDCG@10": recall}
     return Answered(asked, plan, form, plan, figures, (9.0, 4.0), (8.0, 3.0), {"terms": 1.0, "order": 3.0})
+
+
+@pytest.mark.parametrize(
+    ("known", "unit"),
+    [
+        ("Job.run", "ns::Job::run"), ("Job#run", "run"), ("Expr.operator ==", "ns::Expr::operator=="),
+        ("Expr.operator bool", "Expr::operator bool"), ("<Job<'a, T> as Clone>", "impl Clone for Job<'a, T>"),
+        ("Job<'a, T>", "impl Job<'a,T>"), ("fmt.formatter<ns::day, Char>", "formatter<ns::day, Char>"),
+    ],
+)  # fmt: skip
+def test_a_name_is_the_same_however_it_is_written(known: str, unit: str) -> None:
+    assert last_component(known) == last_component(unit) != ""
+
+
+def test_specialisations_of_one_template_are_different_names() -> None:
+    assert last_component("formatter<day, Char>") != last_component("formatter<month, Char>")
 
 
 class TestOneAnswer:

@@ -6,10 +6,10 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from nibd.bench.retrieve_names import last_component
 from nibd.bench.retrieve_plans import Asker
 from nibd.bench.retrieve_rows import Question
 from nibd.query.hits import Hit
-from nibd.query.symbols import components
 from nibd.stores.types import Level
 
 FIRST = (1, 5, 10, 20)
@@ -81,4 +81,4 @@ def paths_of(hits: Sequence[Hit]) -> list[str]:
 
 
 def names_of(hits: Sequence[Hit]) -> list[tuple[str, str]]:
-    return [(hit.path.decode(errors="replace"), (components(hit.name) or [""])[-1]) for hit in hits]
+    return [(hit.path.decode(errors="replace"), last_component(hit.name)) for hit in hits]

@@ -8,15 +8,13 @@ the files that answer it (`gold_files`, or `gold` and `secondary` with a `file` 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nibd.bench.retrieve_names import last_component
 from nibd.stores.types import CommitId
-
-_COMPONENTS = re.compile(r"[.:#/]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ def _question(row: Mapping[str, Any], half: int) -> Question:
     files = row.get("gold_files")
     if files is None:
         files = [each["file"] for each in [*row["gold"], *row.get("secondary", ())]]
-    symbols = [(each["file"], _COMPONENTS.split(each["symbol"])[-1]) for each in row.get("gold_symbols", ())]
+    symbols = [(each["file"], last_component(each["symbol"])) for each in row.get("gold_symbols", ())]
     return Question(
         row["id"],
         row["repo"],
