@@ -51,7 +51,7 @@ class RankedTree:
         """Of one file."""
         ranking = self.rank(query, Level.FILE, without=without)
         at = [hit.path.decode() for hit in ranking.hits].index(path)
-        return ranking.explanation.hits[at]
+        return ranking.evidence()[at]
 
 
 def named(hit: Hit) -> tuple[str, str]:

@@ -22,7 +22,7 @@ from nibd.daemon.settings import DenseSettings, Settings
 from nibd.ipc.children import ChildDied, ChildProcess
 from nibd.query.hits import Hit
 from nibd.query.reranking import DEPTH, cut, reranked
-from nibd.query.search import Found, Trace
+from nibd.query.search import Found, Nearness, Trace
 from nibd.repair.embedding_profile import EmbeddingError
 from nibd.repair.reranking import Reranker, find, stamp
 from nibd.stores.types import BlobId, RepoPath
@@ -82,11 +82,11 @@ def hit(line: int) -> Hit:
 
 def test_the_first_hits_are_ordered_anew_and_pages_are_of_that_order() -> None:
     hits = [hit(line) for line in range(1, 8)]
-    trace = Trace(evidence={each.address_key: {"at": float(each.start_line)} for each in hits})
+    trace = Trace(nearness={each.address_key: Nearness(each.start_line, 1, 0.0) for each in hits})
     found = Found(hits, trace)
     again = reranked(found, [0.5, 2.0, 2.0, -1.0])
     assert [each.start_line for each in again.hits] == [2, 3, 1, 4, 5, 6, 7]
-    assert [each and each["at"] for each in again.evidence] == [2, 3, 1, 4, 5, 6, 7]
+    assert [each and each.cosine for each in again.nearness] == [2, 3, 1, 4, 5, 6, 7]
     assert [each.start_line for each in cut(again, 2, 3).hits] == [1, 4, 5]
 
 

@@ -13,11 +13,12 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from nibd.daemon import wire
 from nibd.daemon.checkout_state import CheckoutState
 from nibd.daemon.coordinator import Coordinator
+from nibd.daemon.heads import HeadState
 from nibd.daemon.host import Host
 from nibd.daemon.reading import Reading
 from nibd.daemon.status import Standing, lag, standing, view_json
@@ -104,20 +105,14 @@ class Answering:
     ) -> JsonObject:
         """Hits with what they rest on, and the views that are `missing`, each with a reason of its own."""
         # HEAD is looked at afterwards: it may have moved meanwhile, and then the answer lags.
-        now = await self._now(state)
-        without = missing or {}
-        described: dict[str, Any] = {}
-        for view in sorted(used | without.keys()):
-            if view in used:
-                described[view.value] = await self._used(state, now, publication, view)
-                continue
-            described[view.value] = await view_json(self._coordinator, state, now, view) | {"used": False}
-            if without[view]:
-                described[view.value]["reason"] = without[view]
+        head = await self._coordinator.look(state)
+        described = {view.value: await self._used(state, head, publication, view) for view in sorted(used)}
+        for view, reason in (missing or {}).items():
+            described[view.value] = await self._not_used(state, view, reason)
         return {
             "snapshot": wire.snapshot(publication),
-            "views": described,
-            "head": {"commit": now.head.commit},
+            "views": dict(sorted(described.items())),
+            "head": {"commit": head.commit},
             "hits": hits,
         }
 
@@ -125,12 +120,16 @@ class Answering:
         return await standing(self._coordinator, state)
 
     async def _used(
-        self, state: CheckoutState, now: Standing, publication: Publication, view: View
+        self, state: CheckoutState, head: HeadState, publication: Publication, view: View
     ) -> JsonObject:
-        behind = await lag(self._coordinator, state, now.head, publication)
+        behind = await lag(self._coordinator, state, head, publication)
         record = publication.snapshot.views[view]
-        reason = now.head.error or (state.failure if behind["commits"] != 0 else None)
+        reason = head.error or (state.failure if behind["commits"] != 0 else None)
         return wire.view(record, publication, behind, reason) | {"used": True}
+
+    async def _not_used(self, state: CheckoutState, view: View, reason: str | None) -> JsonObject:
+        described = await view_json(self._coordinator, state, await self._now(state), view)
+        return described | {"used": False} | ({"reason": reason} if reason else {})
 
     def _unreadable(self, state: CheckoutState, used: frozenset[View], error: StoreError) -> RpcError:
         if isinstance(error, CorruptRelations):

@@ -6,6 +6,7 @@ for a child; whether the answer is fresh is said by whoever asked for it.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import threading
@@ -30,6 +31,9 @@ from nibd.stores.types import BlobId, RepoPath
 
 BLOB_CACHE_BYTES = 32 << 20
 REMEMBERED_FILES = 4096
+HASHED_BYTES = 1 << 20
+"""A larger file of the work tree is compared with what Git has."""
+SHA1_DIGITS = 40
 RACY_NS = 2_000_000_000
 """A write within the same tick of the file system's clock leaves the times as they are."""
 
@@ -41,7 +45,7 @@ class Blobs:
         self._lock = threading.Lock()
         self._sources: dict[Path, GitSource] = {}
         self._cache: BoundedCache[BlobId, bytes] = BoundedCache(BLOB_CACHE_BYTES)
-        self._equal: dict[tuple[Path, BlobId], tuple[int, ...]] = {}
+        self._equal: dict[tuple[str, BlobId], tuple[int, ...]] = {}
 
     def read(self, checkout: Checkout, blob: BlobId) -> bytes | None:
         """`None` when it cannot be had: a hit stays a hit without its snippet."""
@@ -67,10 +71,10 @@ class Blobs:
         A file that was found equal is not read again while its inode, size and times are the same and
         lie far enough back to show a later write.
         """
-        file = checkout.work_tree / os.fsdecode(path)
+        file = f"{checkout.work_tree}/{os.fsdecode(path)}"
         key = (file, blob)
         try:
-            status = file.lstat()
+            status = os.lstat(file)
         except FileNotFoundError:
             return True if checkout.work_tree.is_dir() else None
         except OSError:
@@ -78,12 +82,26 @@ class Blobs:
         stamp = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         if self._equal.get(key) == stamp:
             return False
-        edited = _edited(file, self.read(checkout, blob))
+        edited = False if self._is_blob(file, status, blob) else _edited(file, self.read(checkout, blob))
         if edited is False and time.time_ns() - max(stamp[2:]) > RACY_NS:
             if len(self._equal) >= REMEMBERED_FILES:
                 self._equal.clear()
             self._equal[key] = stamp
         return edited
+
+    def _is_blob(self, file: str, status: os.stat_result, blob: BlobId) -> bool:
+        """Whether a file is the blob that is not in memory yet, by its id. Then what was read of it is kept:
+        Git takes ten times as long to find and unpack it."""
+        if self._cache.get(blob) is not None or not 0 < status.st_size <= HASHED_BYTES:
+            return False
+        try:
+            data = _regular_file(file, HASHED_BYTES + 1)
+        except OSError:
+            return False
+        if data is None or _object_id(data, len(blob)) != blob:
+            return False
+        self._cache.put(blob, data, len(data))
+        return True
 
     def forget(self, checkout: Checkout) -> None:
         with self._lock:
@@ -109,13 +127,17 @@ def outline(reading: Reading, path: RepoPath) -> list[tuple[Hit, int | None]] | 
 def shown(blobs: Blobs, checkout: Checkout, hits: Sequence[Hit], words: Words = NO_WORDS) -> list[Json]:
     """Hits as they go over the wire, with snippets, and whether the work tree has other text now."""
     edited: dict[RepoPath, bool | None] = {}
+    texts: dict[BlobId, bytes | None] = {}
     result: list[Json] = []
     for found in hits:
-        data = blobs.read(checkout, found.blob)
         if found.path not in edited:
             edited[found.path] = blobs.is_edited(checkout, found.path, found.blob)
-        text = data and snippet(_decoded(data), found.start_line, found.end_line, words)
-        result.append(wire_hit(found, text or None, edited[found.path]))
+        if found.blob not in texts:
+            data = blobs.read(checkout, found.blob)
+            texts[found.blob] = _decoded(data) if data else None
+        text = texts[found.blob]
+        part = snippet(text, found.start_line, found.end_line, words) if text is not None else None
+        result.append(wire_hit(found, part, edited[found.path]))
     return result
 
 
@@ -134,14 +156,22 @@ def _decoded(data: bytes) -> bytes:
     return decoded.content if isinstance(decoded, Text) else data
 
 
-def _regular_file(path: Path, most: int) -> bytes | None:
+def _object_id(data: bytes, digits: int) -> str:
+    """What Git calls a blob of these bytes; ids of 64 digits are those of SHA-256."""
+    hashed = hashlib.new("sha1" if digits == SHA1_DIGITS else "sha256", usedforsecurity=False)
+    hashed.update(b"blob %d\0" % len(data))
+    hashed.update(data)
+    return hashed.hexdigest()
+
+
+def _regular_file(path: str, most: int) -> bytes | None:
     """The first bytes of a regular file; `None` for anything else. Never waits for a FIFO's writer."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     with open(descriptor, "rb") as opened:  # noqa: PTH123 - of a descriptor
         return opened.read(most) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
 
 
-def _edited(file: Path, data: bytes | None) -> bool | None:
+def _edited(file: str, data: bytes | None) -> bool | None:
     """Whether a file says something else; line ends that Git may convert do not count."""
     if data is None:
         return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import gc
 import os
 import signal
 import socket
@@ -41,6 +42,8 @@ from nibd.systemd.notify import Notifier
 REFUSED = 3
 COMPARE = "compare"
 PULSE_S = 30.0
+NEW_VALUES, YOUNGER_PASSES = 20_000, 20
+"""Cycles are looked for after so many new values, and among older ones after so many passes over younger."""
 CLOCK_SET_S = 5.0
 """The system's clock was set when it moved so much against the monotonic one between two pulses."""
 
@@ -196,6 +199,13 @@ def _listening(environment: MutableMapping[str, str], paths: Paths) -> Iterator[
         path.unlink(missing_ok=True)
 
 
+def _rarely_look_for_cycles() -> None:
+    """What was imported stays, and neither what answers are made of nor what caches keep has cycles: with
+    CPython's own thresholds, looking for them took a twentieth of a search."""
+    gc.freeze()
+    gc.set_threshold(NEW_VALUES, YOUNGER_PASSES, YOUNGER_PASSES)
+
+
 def main(environment: MutableMapping[str, str] | None = None, foreground: bool = False) -> int:
     """Run the daemon of this user; `foreground` sends the log to stderr."""
     environment = os.environ if environment is None else environment
@@ -211,6 +221,7 @@ def main(environment: MutableMapping[str, str] | None = None, foreground: bool =
             log_file = None if foreground else paths.log_file
             logs.configure(log_file, level, bound.log_max_bytes, bound.log_files)
             notifier = Notifier.from_environment(environment, os.getpid())
+            _rarely_look_for_cycles()
             asyncio.run(run(paths, settings, registry, listeners, notifier, logs.logger("daemon")))
     except (
         DaemonError, IpcError, OSError, PathsError, RegistryError, SettingsError, SystemdError,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -73,6 +73,7 @@ class _Page:
     way: Way
     found: Found
     hits: list[Json]
+    evidence: Sequence[Mapping[str, float] | None]
     broken: Json
     relations: JsonObject | None
 
@@ -144,7 +145,7 @@ class Searching:
         answer |= {"plan": page.way.plan.plan.value, "broken": page.broken}
         answer["reranker"] = again.told() if again else None
         if asked.explain:
-            answer["explain"] = _explained(asked, page.way, page.found, prepared_ms, reason)
+            answer["explain"] = _explained(asked, page, prepared_ms, reason)
         if page.relations is not None:
             structural = answer["views"][View.STRUCTURAL.value]
             structural["relations"] = {
@@ -184,7 +185,7 @@ class Searching:
             hits = shown(self._blobs, state.checkout, found.hits, words)
             broken = broken_files.of_hits(reading, hits)
         relations = _relations(reading, found) if way.plan.plan is Plan.STRUCTURAL else None
-        return _Page(way, found, hits, broken, relations)
+        return _Page(way, found, hits, found.evidence if asked.explain else (), broken, relations)
 
     def _before_looking(self, plan: Plan | None) -> Meaning:
         """What is known of the query's vector without a look at what is published. Raises RpcError."""
@@ -285,9 +286,9 @@ def _relations(reading: Reading, found: Found) -> JsonObject:
     }
 
 
-def _explained(asked: _Request, way: Way, found: Found, prepared_ms: float, reason: str | None) -> JsonObject:
-    trace, plan = found.trace, way.plan
-    told = wire.explanation(trace.ranking, found.evidence, found.nearness)
+def _explained(asked: _Request, page: _Page, prepared_ms: float, reason: str | None) -> JsonObject:
+    trace, plan = page.found.trace, page.way.plan
+    told = wire.explanation(trace.ranking, page.evidence, page.found.nearness)
     stages = {"plan": prepared_ms, **trace.milliseconds}
     expansion = trace.expansion
     return told | {

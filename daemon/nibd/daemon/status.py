@@ -126,7 +126,8 @@ async def lag(
 ) -> JsonObject:
     if serving is None or head.commit is None:
         return wire.lag(None, None)
-    commits = await coordinator.distance(state.checkout, serving.commit, head.commit)
+    is_here = serving.commit == head.commit  # nearly always: then nothing is to be counted
+    commits = 0 if is_here else await coordinator.distance(state.checkout, serving.commit, head.commit)
     return wire.lag(commits, state.history.seconds_behind(serving.commit))
 
 

@@ -41,7 +41,7 @@ import math
 import struct
 from bisect import insort
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from nibd.query.filters import Selection
@@ -64,6 +64,7 @@ FEW_PATHS = 500
 """Tantivy looks for a selection of no more files among documents; of more, each candidate is looked at."""
 
 FLOAT32_ROUNDING = 2.0**-23
+_FLOAT32 = struct.Struct("f")
 ROUNDINGS_PER_TERM = 16
 """Twice the unit of rounding, and more operations than Tantivy applies to a term before it adds it."""
 
@@ -161,22 +162,21 @@ def _best(
     within: Selection | None,
 ) -> tuple[list[LexicalHit], int]:
     """The first `wanted` hits, and how often the list of candidates ended too early to know them."""
-    best: list[tuple[_Order, LexicalHit]] = []
+    best: list[tuple[_Order, Located]] = []  # their orders are distinct
     limit, widened, seen = max(FIRST_CANDIDATES, CANDIDATES_PER_HIT * wanted), 0, 0
     while True:
         found = candidates(limit)
         for candidate in found[seen:]:
             bound = candidate.score * plan.slope + plan.unbounded
-            if len(best) == wanted and best[-1][1].score > bound:
-                return [hit for _, hit in best], widened
+            if len(best) == wanted and -best[-1][0][0] > bound:
+                return _hits(best), widened
             located = candidate.located()
             if within is not None and not within.has(located.address):
                 continue
-            hit = _hit(located, scorer.score(located))
-            insort(best, (_order(hit), hit))
+            insort(best, (_order(located, scorer.score(located)), located))
             del best[wanted:]
         if len(found) < limit:
-            return [hit for _, hit in best], widened
+            return _hits(best), widened
         # Equal scores are listed in the order of documents, so a longer list begins with this one.
         seen, limit, widened = len(found), limit * WIDENING, widened + 1
 
@@ -184,13 +184,16 @@ def _best(
 _Order = tuple[float, tuple[bytes, int, int, str], int]
 
 
-def _hit(located: Located, score: float) -> LexicalHit:
-    return LexicalHit(located.address, located.blob, located.language, located.ordinal, score)
-
-
-def _order(hit: LexicalHit) -> _Order:
+def _order(located: Located, score: float) -> _Order:
     """Best first; equal scores by address, and units with one address as their file has them."""
-    return (-hit.score, hit.address.key, hit.ordinal)
+    return (-score, located.address.key, located.ordinal)
+
+
+def _hits(best: Iterable[tuple[_Order, Located]]) -> list[LexicalHit]:
+    return [
+        LexicalHit(located.address, located.blob, located.language, located.ordinal, -order[0])
+        for order, located in best
+    ]
 
 
 def _plan(generation: LexicalGeneration, population: Population, times: Mapping[str, float]) -> _Plan:
@@ -227,5 +230,5 @@ def tantivy_idf(documents: int, frequency: int) -> float:
 
 
 def _float32(value: float) -> float:
-    rounded: float = struct.unpack("f", struct.pack("f", value))[0]
+    rounded: float = _FLOAT32.unpack(_FLOAT32.pack(value))[0]
     return rounded

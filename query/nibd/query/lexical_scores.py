@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from nibd.stores.fact_terms import TermCounts, term_hash
 from nibd.stores.facts import FactStore
 from nibd.stores.lexical import Field, Located, Population, Totals
-from nibd.stores.lexical_documents import name_terms, path_terms
+from nibd.stores.lexical_documents import path_terms
+from nibd.stores.types import BlobId
 
 K1 = 1.2
 B = 0.75
@@ -30,11 +31,9 @@ class WeightedTerm:
 
 @dataclass(frozen=True, slots=True)
 class _FieldTerms:
-    """A field's terms in the order of summing; by hash and by term, the place in that order."""
+    """A field's greatest scores, by term of the query in the order of summing."""
 
     factors: tuple[float, ...]
-    by_hash: Mapping[int, int]
-    by_term: Mapping[str, int]
     norm_base: float
     norm_per_term: float
 
@@ -51,45 +50,51 @@ class Scorer:
     ) -> None:
         self._files = population is Population.FILES
         self._facts = facts
-        self._fields = {field: _field_terms(terms[field], totals.average(field)) for field in terms}
+        self._terms = sorted({each.term for of_field in terms.values() for each in of_field})
+        self._hashes = [term_hash(term) for term in self._terms]
+        self._fields = {
+            field: _field_terms(self._terms, terms[field], totals.average(field)) for field in terms
+        }
+        self._held: dict[tuple[BlobId, str], tuple[TermCounts, list[int]]] = {}
         self.scored = 0
 
     def score(self, located: Located) -> float:
         """Raises `StoreError` or `CorruptFacts` when the document's facts can't be had."""
         self.scored += 1
-        counts = self._facts.counts(located.blob, located.language)
+        held = self._held.get((located.blob, located.language))
+        counts, positions = held or self._hold(located)
         score = 0.0
         for field, terms in self._fields.items():
-            found, length = self._found(field, terms, located, counts)
+            if field is Field.PATH:
+                in_path = path_terms(located.address.path)
+                length, found = sum(in_path.values()), [in_path.get(term, 0) for term in self._terms]
+            else:
+                group = self._group(field, located.ordinal, counts)
+                length, found = counts.length(group), counts.counts_at(group, positions)
             norm = terms.norm_base + terms.norm_per_term * length
-            for order, count in found:
-                score += terms.factors[order] * count / (count + norm)
+            for factor, count in zip(terms.factors, found, strict=True):
+                if count:
+                    score += factor * count / (count + norm)
         return score
 
-    def _found(
-        self, field: Field, terms: _FieldTerms, located: Located, counts: TermCounts
-    ) -> tuple[list[tuple[int, int]], int]:
-        """The query terms that a field has, as (order, count), and the field's length."""
-        if field is Field.PATH:
-            return _in_mapping(terms, path_terms(located.address.path))
-        if field is Field.NAME and not self._files:
-            return _in_mapping(terms, name_terms(located.qualified))
-        group = located.ordinal
+    def _hold(self, located: Located) -> tuple[TermCounts, list[int]]:
+        """A file's counts, and where they have the query's terms: several documents may be of one file."""
+        counts = self._facts.counts(located.blob, located.language)
+        held = counts, counts.positions(self._hashes)
+        self._held[located.blob, located.language] = held
+        return held
+
+    def _group(self, field: Field, ordinal: int, counts: TermCounts) -> int:
         if self._files:
-            group = counts.file_group if field is Field.BODY else counts.names_group
-        return counts.matching(group, terms.by_hash), counts.length(group)
+            return counts.file_group if field is Field.BODY else counts.names_group
+        return ordinal if field is Field.BODY else counts.name_group(ordinal)
 
 
-def _field_terms(weighted: Sequence[WeightedTerm], average: float) -> _FieldTerms:
+def _field_terms(terms: Sequence[str], weighted: Sequence[WeightedTerm], average: float) -> _FieldTerms:
+    """Of a term that no live document has in the field, 0."""
+    factors = {each.term: each.factor for each in weighted}
     return _FieldTerms(
-        factors=tuple(term.factor for term in weighted),
-        by_hash={term_hash(term.term): order for order, term in enumerate(weighted)},
-        by_term={term.term: order for order, term in enumerate(weighted)},
+        factors=tuple(factors.get(term, 0.0) for term in terms),
         norm_base=K1 * (1.0 - B),
         norm_per_term=K1 * B / average,
     )
-
-
-def _in_mapping(terms: _FieldTerms, counts: Mapping[str, int]) -> tuple[list[tuple[int, int]], int]:
-    places = ((terms.by_term.get(term), count) for term, count in counts.items())
-    return sorted((order, count) for order, count in places if order is not None), sum(counts.values())

@@ -77,7 +77,7 @@ class Trace:
     """What was done: milliseconds and candidates by stage, over all rungs, and how many of these there were.
 
     `ranking` is the explanation of the first ranking by terms, with its `terms`; `expansion` tells of the
-    relations that were followed. `evidence` and `nearness` are those of hits, by address.
+    relations that were followed; `rankings` are all, first to last. `nearness` is that of hits, by address.
     """
 
     milliseconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -86,7 +86,7 @@ class Trace:
     ranking: Explanation | None = None
     terms: QueryTerms | None = None
     expansion: Expansion | None = None
-    evidence: dict[object, Mapping[str, float]] = field(default_factory=dict)
+    rankings: list[Ranking] = field(default_factory=list)
     nearness: dict[object, Nearness] = field(default_factory=dict)
 
     @contextmanager
@@ -102,8 +102,7 @@ class Trace:
         self.candidates["lexical"] = told.counts["candidates"]
         self.ranking = self.ranking or told
         self.terms = self.terms or ranking.terms
-        for hit, evidence in zip(ranking.hits, told.hits, strict=True):
-            self.evidence.setdefault(hit.address_key, evidence)
+        self.rankings.append(ranking)
 
     def near(self, hits: Sequence[Hit], nearest: Sequence[Hit], weight: float | None) -> None:
         """Of `hits`, those among the `nearest`; `weight` is theirs in fusion (`None`: nothing was fused)."""
@@ -137,7 +136,11 @@ class Found:
     @property
     def evidence(self) -> Sequence[Mapping[str, float] | None]:
         """Of each hit, `None` of one that the ranking by terms does not have."""
-        return [self.trace.evidence.get(hit.address_key) for hit in self.hits]
+        known: dict[object, Mapping[str, float]] = {}
+        for ranking in self.trace.rankings:
+            for hit, evidence in zip(ranking.hits, ranking.evidence(), strict=True):
+                known.setdefault(hit.address_key, evidence)
+        return [known.get(hit.address_key) for hit in self.hits]
 
     @property
     def nearness(self) -> Sequence[Nearness | None]:

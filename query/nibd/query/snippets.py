@@ -6,11 +6,11 @@ A word matches as ranking counts it: `parsing` shows `parse_cache`. Where nothin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import fsum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import re2
@@ -28,13 +28,13 @@ BEFORE_CHARACTERS = 60
 MOST_MATCHES = 2000
 """In one unit; a longer one is looked at so far."""
 _WORD = rb"[A-Za-z0-9_\x80-\xff]*"
+_NONE: frozenset[str] = frozenset()
 MOST_WORDS = 96
 LEAST_SHARE = 0.1
 """A word that weighs no more than so much of the heaviest one is not looked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """A word in a line, by its columns in the line as it is shown: from 1, the second one behind it."""
 
     line: int
@@ -74,12 +74,8 @@ def _piece(term: str) -> str:
     return term[:-1] if len(term) > 2 and term[-1] in "ie" else term
 
 
-class Word(NamedTuple):
-    """Where a word stands, and which of the query's terms it has."""
-
-    start: int
-    end: int
-    terms: frozenset[str]
+Word: TypeAlias = tuple[int, int, frozenset[str]]
+"""Where a word begins and ends, and which of the query's terms it has."""
 
 
 class Words:
@@ -109,21 +105,22 @@ class Words:
         if self._regex is None:
             return []
         found: list[Word] = []
+        known = self._known
         for match in self._regex.finditer(text):
             start, end = match.span()
-            if held := self._held(text[start:end]):
-                found.append(Word(start, end, held))
+            word = text[start:end]
+            held = known.get(word)
+            if held is None:
+                held = known[word] = self._held(word)
+            if held:
+                found.append((start, end, held))
                 if len(found) == MOST_MATCHES:
                     break
         return found
 
     def _held(self, word: bytes) -> frozenset[str]:
-        """Which of the terms a word has; source says few words, and often."""
-        held = self._known.get(word)
-        if held is None:
-            terms = tokenize(word.decode("utf-8", "replace"))
-            held = self._known[word] = frozenset(term for term in terms if term in self.weights)
-        return held
+        """Which of the terms a word has."""
+        return frozenset(term for term in tokenize(word.decode("utf-8", "replace")) if term in self.weights)
 
 
 NO_WORDS = Words({})
@@ -131,8 +128,8 @@ NO_WORDS = Words({})
 
 def snippet(content: bytes, start_line: int, end_line: int, words: Words = NO_WORDS) -> Snippet:
     """Of a range of lines of a decoded text, the best ones."""
-    lines = _lines(content, start_line, end_line)
-    text = b"\n".join(lines)
+    text = _range(content, start_line, end_line)
+    lines = text.split(b"\n")
     by_line: dict[int, list[Word]] = {}
     at, counted, line_start = 0, 0, 0
     for start, end, terms in words.found(text):
@@ -140,24 +137,31 @@ def snippet(content: bytes, start_line: int, end_line: int, words: Words = NO_WO
             at += newlines
             line_start = text.rindex(b"\n", 0, start) + 1
         counted = start
-        by_line.setdefault(at, []).append(Word(start - line_start, end - line_start, terms))
+        by_line.setdefault(at, []).append((start - line_start, end - line_start, terms))
     first = _best(by_line, len(lines), words.weights)
     return _shown(lines, first, start_line, by_line)
 
 
 def _best(by_line: Mapping[int, Sequence[Word]], count: int, weights: Mapping[str, float]) -> int:
     """Where the best window begins: with some of the lines before what matches, if there is room."""
+    terms = {line: _NONE.union(*(held for _, _, held in found)) for line, found in by_line.items()}
+    most = _weight(terms.values(), weights)
     best, first, last = 0.0, 0, 0
-    matching = sorted(by_line)
+    matching = list(terms)
     for place, at in enumerate(matching):
         inside = [line for line in matching[place : place + LINES] if line < at + LINES]
-        terms = {term for line in inside for word in by_line[line] for term in word.terms}
-        weight = fsum(map(weights.__getitem__, terms))
+        weight = _weight([terms[line] for line in inside], weights)
         if weight > best:
             best, first, last = weight, at, inside[-1]
+        if best == most:
+            break  # no other weighs more
     slack = LINES - (last - first + 1)
     first -= min(first, slack // 2 if first + LINES <= count else slack)
     return max(0, min(first, count - LINES)) if best else 0
+
+
+def _weight(held: Iterable[frozenset[str]], weights: Mapping[str, float]) -> float:
+    return fsum(map(weights.__getitem__, _NONE.union(*held)))
 
 
 def _shown(
@@ -171,10 +175,10 @@ def _shown(
     left = CHARACTERS
     for at in range(first, min(first + LINES, len(lines))):
         of_line = by_line.get(at, ())
-        text, cut = _line(lines[at], of_line[0].start if of_line else 0)
+        text, cut = _line(lines[at], of_line[0][0] if of_line else 0)
         text = text[:left]
-        for word in of_line:
-            column, behind = (_characters(lines[at], byte) - cut for byte in (word.start, word.end))
+        for start, end, _ in of_line:
+            column, behind = (_characters(lines[at], byte) - cut for byte in (start, end))
             if 0 <= column < behind <= len(text):
                 matches.append(Match(start_line + at, column + 1, behind + 1))
         texts.append(text)
@@ -197,9 +201,9 @@ def _characters(line: bytes, end: int) -> int:
     return end if line.isascii() else len(line[:end].decode("utf-8", "replace"))
 
 
-def _lines(content: bytes, start_line: int, end_line: int) -> list[bytes]:
+def _range(content: bytes, start_line: int, end_line: int) -> bytes:
     """Splitting all that stands before would make an object of each line."""
-    ends = np.flatnonzero(np.frombuffer(content, np.uint8) == NEWLINE)
+    (ends,) = (np.frombuffer(content, np.uint8) == NEWLINE).nonzero()
     start = int(ends[start_line - 2]) + 1 if start_line > 1 else 0
     end = int(ends[end_line - 1]) if end_line <= len(ends) else len(content)
-    return content[start:end].split(b"\n")
+    return content[start:end]

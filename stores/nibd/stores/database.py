@@ -13,8 +13,9 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from types import TracebackType
 from typing import Literal
 
 from sqlite_utils import Database, Migrations
@@ -40,14 +41,14 @@ class Connection:
         self, path: Path, connection: sqlite3.Connection, corrupt: type[CorruptStore] = CorruptStore
     ) -> None:
         self.path = path
-        self._corrupt = corrupt
+        self._translated = _translated(path, corrupt)
         self._connection = connection
         self._lock = threading.RLock()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Write inside one transaction: all of it is kept, or nothing."""
-        with self._lock, self._translated():
+        with self._lock, self._translated:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -59,7 +60,7 @@ class Connection:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Read several things as they stood at one moment."""
-        with self._lock, self._translated():
+        with self._lock, self._translated:
             self._connection.execute("BEGIN")
             try:
                 yield self._connection
@@ -67,11 +68,11 @@ class Connection:
                 self._connection.rollback()
 
     def rows(self, sql: str, parameters: tuple[object, ...] = ()) -> list[sqlite3.Row]:
-        with self._lock, self._translated():
+        with self._lock, self._translated:
             return self._connection.execute(sql, parameters).fetchall()
 
     def row(self, sql: str, parameters: tuple[object, ...] = ()) -> sqlite3.Row | None:
-        with self._lock, self._translated():
+        with self._lock, self._translated:
             found: sqlite3.Row | None = self._connection.execute(sql, parameters).fetchone()
             return found
 
@@ -83,9 +84,6 @@ class Connection:
     def close(self) -> None:
         with self._lock:
             self._connection.close()
-
-    def _translated(self) -> AbstractContextManager[None]:
-        return _translated(self.path, self._corrupt)
 
 
 def open_database(
@@ -141,16 +139,27 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-@contextmanager
-def _translated(path: Path, corrupt: type[CorruptStore]) -> Iterator[None]:
-    try:
-        yield
-    except (sqlite3.Error, OSError) as error:
+class _translated:  # noqa: N801 - reads as a statement; a generator costs a tenth of a small query
+    """Raise what goes wrong with SQLite at `path` as an error of the stores. Knows nothing of its block."""
+
+    __slots__ = ("_corrupt", "_path")
+
+    def __init__(self, path: Path, corrupt: type[CorruptStore]) -> None:
+        self._path, self._corrupt = path, corrupt
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if not isinstance(error, sqlite3.Error | OSError):
+            return
         # The extended code's low byte is the plain one; some errors of the module itself have none.
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         damaged = code in DAMAGED or str(error).startswith(UNDECODABLE)
-        kind = corrupt if damaged else StoreError
-        raise kind(f"{path}: {error}{_disk_full(path, code)}") from error
+        raised = self._corrupt if damaged else StoreError
+        raise raised(f"{self._path}: {error}{_disk_full(self._path, code)}") from error
 
 
 def _disk_full(path: Path, code: int) -> str:

@@ -23,7 +23,7 @@ import struct
 import zlib
 from array import array
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -36,6 +36,8 @@ from nibd.stores.types import Facts
 
 _HEADER = struct.Struct("=IIIB3x")
 _WIDE = 1 << 16
+FEW_TERMS = 6
+"""So many are compared with each position one after the other, which takes less than looking each up."""
 
 
 @lru_cache(maxsize=1 << 16)
@@ -165,52 +167,49 @@ class TermCounts:
 
     def count(self, group: int, hashed: int) -> int:
         """How often the term of that hash is in a group."""
-        hashes = self._hashes
-        position = bisect_left(hashes, hashed)
-        if position == len(hashes) or hashes[position] != hashed:
-            return 0
-        end = self._starts[group + 1]
-        at = bisect_left(self._positions, position, self._starts[group], end)
-        return self._counts[at] if at < end and self._positions[at] == position else 0
+        return self.counts_at(group, self.positions([hashed]))[0]
 
-    def matching(self, group: int, wanted: Mapping[int, int]) -> list[tuple[int, int]]:
-        """Which of the wanted terms are in a group: (what `wanted` gives for its hash, count), sorted.
+    def positions(self, hashes: Iterable[int]) -> list[int]:
+        """The position of each of these terms; -1 of one that no group has."""
+        own, terms, found = self._hashes, len(self._hashes), []
+        for hashed in hashes:
+            position = bisect_left(own, hashed)
+            found.append(position if position < terms and own[position] == hashed else -1)
+        return found
 
-        `wanted` is by hash. Goes through the smaller of the two.
-        """
-        hashes, positions, counts = self._hashes, self._positions, self._counts
+    def counts_at(self, group: int, positions: Iterable[int]) -> list[int]:
+        """How often a group has the term at each of the positions."""
+        own, counts, found = self._positions, self._counts, []
         start, end = self._starts[group], self._starts[group + 1]
-        if len(wanted) <= 4 * (end - start):
-            # As `count` does, without a call for each term: a search spends most of its time here.
-            terms, found = len(hashes), []
-            for hashed, order in wanted.items():
-                position = bisect_left(hashes, hashed)
-                if position < terms and hashes[position] == hashed:
-                    at = bisect_left(positions, position, start, end)
-                    if at < end and positions[at] == position:
-                        found.append((order, counts[at]))
-            return sorted(found)
-        together = zip(positions[start:end], counts[start:end], strict=True)
-        looked_up = ((wanted.get(hashes[position]), count) for position, count in together)
-        return sorted((order, count) for order, count in looked_up if order is not None)
+        for position in positions:
+            at = bisect_left(own, position, start, end) if position >= 0 else end
+            found.append(counts[at] if at < end and own[at] == position else 0)
+        return found
 
     def occurrences(self, hashes: npt.NDArray[np.uint64]) -> Occurrences:
         """Where the terms with these hashes, which are sorted and distinct, are in any group.
 
         In the order of groups and, within one, of hashes.
         """
-        own = np.frombuffer(self._hashes, np.uint64)
-        at = np.searchsorted(own, hashes)
-        found = np.flatnonzero(own[np.minimum(at, len(own) - 1)] == hashes) if len(own) else at[:0]
-        order = np.full(len(own), -1, np.int32)
-        order[at[found]] = found
+        own, terms = self._hashes, len(self._hashes)
+        numbers = np.full(terms, -1, np.int32)
+        found = []
+        places = np.frombuffer(own, np.uint64).searchsorted(hashes).tolist()
+        for number, (place, hashed) in enumerate(zip(places, hashes.tolist(), strict=True)):
+            if place < terms and own[place] == hashed:
+                numbers[place] = number
+                found.append(place)
         positions = np.frombuffer(self._positions, self._positions.format)
-        terms = order[positions]
-        pairs = np.flatnonzero(terms >= 0)
-        starts = np.frombuffer(self._starts, np.uint32)
-        groups = np.searchsorted(starts, pairs, side="right") - 1
+        if len(found) <= FEW_TERMS:
+            is_meant = np.zeros(len(positions), bool)
+            for place in found:
+                is_meant |= positions == place
+        else:
+            is_meant = numbers[positions] >= 0
+        (pairs,) = is_meant.nonzero()
+        groups = np.frombuffer(self._starts, np.uint32).searchsorted(pairs, side="right") - 1
         counts = np.frombuffer(self._counts, self._counts.format)[pairs]
-        return Occurrences(groups, terms[pairs], counts)
+        return Occurrences(groups, numbers[positions[pairs]], counts)
 
     def lengths(self) -> npt.NDArray[np.uint32]:
         """How many terms each group has, repeated ones included."""

@@ -16,9 +16,9 @@ import json
 import sqlite3
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -30,7 +30,8 @@ from nibd.stores.database import Connection, open_database, open_reader
 from nibd.stores.errors import CorruptFacts, StoreError
 from nibd.stores.fact_terms import PackedTerms, TermCounts, pack_terms
 from nibd.stores.file_identity import file_identity
-from nibd.stores.types import BlobId, Facts, Import, Level, Skip, TextId, Unit, UnitTerms
+from nibd.stores.packed_units import KeptUnits, pack_units, unpack_units
+from nibd.stores.types import BlobId, Facts, Import, Skip, TextId, Unit, UnitTerms
 
 FactKey = tuple[BlobId, str]
 """A blob and the language it is read as."""
@@ -56,10 +57,17 @@ _PUT = f"INSERT OR REPLACE INTO fact (profile, blob, language, {_COLUMNS}) VALUE
 _GET = f"SELECT {_COLUMNS} FROM fact WHERE {_KEY}"
 
 _FIND_MANY = "SELECT blob, language FROM fact WHERE profile = ? AND (blob, language) IN"
-_UNIT_COLUMNS = tuple(field.name for field in fields(Unit))
 
 T = TypeVar("T")
 _Content = tuple[str | None, int, int, bytes, str, str, bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """What is kept of a file whose terms were asked for: its units, packed, are mostly asked for next."""
+
+    counts: TermCounts
+    units: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +102,8 @@ class FactStore:
         self._profile_name = profile
         self._profile: int | None = None
         self._identity = file_identity(database.path)
-        self._counts: BoundedCache[FactKey, TermCounts] = BoundedCache(cache_bytes)
-        self._units: BoundedCache[FactKey, tuple[Unit, ...]] = BoundedCache(UNITS_CACHE_BYTES)
+        self._counts: BoundedCache[FactKey, _Counted] = BoundedCache(cache_bytes)
+        self._units: BoundedCache[FactKey, KeptUnits] = BoundedCache(UNITS_CACHE_BYTES)
 
     @staticmethod
     def open(path: Path, profile: str) -> FactStore:
@@ -171,15 +179,17 @@ class FactStore:
         Raises `CorruptFacts` when nothing is kept.
         """
         row = self._required(blob, language)
-        return self._decoded(blob, language, lambda: _units(row["units"]))
+        return self._decoded(blob, language, lambda: tuple(unpack_units(row["units"])))
 
-    def recent_units(self, blob: BlobId, language: str) -> tuple[Unit, ...]:
-        """As `units`, from memory when they were asked for lately. For answers: who builds from facts has
-        to notice that they are gone."""
+    def recent_units(self, blob: BlobId, language: str) -> Sequence[Unit]:
+        """As `units`, from memory when they or the counts were asked for lately. For answers: who builds from
+        facts has to notice that they are gone."""
         key = (blob, language)
         units = self._units.get(key)
         if units is None:
-            units = self.units(blob, language)
+            counted = self._counts.get(key)
+            packed = self._required(blob, language)["units"] if counted is None else counted.units
+            units = self._decoded(blob, language, lambda: unpack_units(packed))
             self._units.put(key, units, len(units) * UNIT_BYTES)
         return units
 
@@ -196,13 +206,13 @@ class FactStore:
         key = (blob, language)
         cached = self._counts.get(key)
         if cached is not None:
-            return cached
+            return cached.counts
         row = self._required(blob, language)
         if row["skip"] is not None:
             raise StoreError(f"{self._db.path}: {blob} has no terms: {row['skip']}")
         packed = PackedTerms(row["postings"], row["vocabulary"])
         counts = self._decoded(blob, language, lambda: TermCounts(packed))
-        self._counts.put(key, counts, counts.size_bytes)
+        self._counts.put(key, _Counted(counts, row["units"]), counts.size_bytes + len(row["units"]))
         return counts
 
     def keys(self) -> Iterator[FactKey]:
@@ -288,14 +298,13 @@ def _encode(found: Facts | Skip) -> _Content:
     if isinstance(found, Skip):
         return (found.value, 0, 0, b"", "[]", "[]", b"", b"")
     packed = pack_terms(found)
-    units = [[getattr(unit, column) for column in _UNIT_COLUMNS] for unit in found.units]
     imports = [[i.module, i.start_line, i.end_line] for i in found.imports]
     text_ids = [None if text_id is None else text_id.hex() for text_id in found.text_ids]
     return (
         None,
         found.lines,
         found.broken_line,
-        zlib.compress(_json(units).encode(), 1),
+        pack_units(found.units),
         _json(imports),
         _json(text_ids),
         packed.postings,
@@ -314,7 +323,7 @@ def _facts(row: sqlite3.Row) -> Facts | Skip:
     vocabulary = counts.vocabulary()
     groups = range(counts.unit_count)
     return Facts(
-        units=_units(row["units"]),
+        units=tuple(unpack_units(row["units"])),
         imports=tuple(Import(*found) for found in json.loads(row["imports"])),
         terms=tuple(UnitTerms(counts.group_terms(group, vocabulary)) for group in groups),
         file_terms=UnitTerms(counts.group_terms(counts.file_group, vocabulary)),
@@ -322,12 +331,6 @@ def _facts(row: sqlite3.Row) -> Facts | Skip:
         lines=row["lines"],
         broken_line=row["broken_line"],
     )
-
-
-def _units(column: bytes) -> tuple[Unit, ...]:
-    if not column:
-        return ()
-    return tuple(Unit(Level(level), *rest) for level, *rest in json.loads(zlib.decompress(column)))
 
 
 def _text_ids(column: str) -> tuple[TextId | None, ...]:

@@ -21,6 +21,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import tantivy
 
@@ -72,16 +73,15 @@ class Statistics:
     average_length: float
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A document by Tantivy's score. `located()` reads where it is."""
+class Candidate(NamedTuple):
+    """A document by Tantivy's score. `located()` reads where it is: most are never looked at."""
 
     score: float
-    _document: tantivy.DocAddress
-    _index: _Index
+    document: tantivy.DocAddress
+    inside: _Index
 
     def located(self) -> Located:
-        return self._index.located(self._document)
+        return self.inside.located(self.document)
 
 
 class LexicalGeneration:
@@ -212,11 +212,16 @@ class _Index:
             return self._searcher.doc_freq(field.value, term)
 
     def _count(self, field: Field, term: str) -> int:
-        if self.counted_frequency(field, term) == 0:
-            return 0
+        counted = self.counted_frequency(field, term)
+        if counted == 0 or self._has_all():
+            return counted
         with raised_as(CorruptStore, self._folder):
             found: int = self._searcher.search(self._term(field, term), 1, count=True).count  # type: ignore[attr-defined]
             return found
+
+    def _has_all(self) -> bool:
+        """Whether none is known to be deleted: the statistics, once they were read, count those too."""
+        return any(known.documents == self._searcher.num_docs for known in self._statistics.values())
 
     def _term(self, field: Field, term: str) -> tantivy.Query:
         return tantivy.Query.term_query(self._schema, field.value, term, index_option="freq")

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from typing import NamedTuple
 
 import tantivy
 
@@ -75,8 +76,7 @@ class Totals:
 NO_DOCUMENTS = Totals(0, dict.fromkeys(Field, 0))
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
+class Located(NamedTuple):
     """A document's address with where its facts are: `ordinal` is the unit's, 0 for a file."""
 
     address: Address
@@ -181,7 +181,7 @@ def _pack_address(file: IndexedFile, ordinal: int) -> bytes:
 
 
 def unpack_address(stored: bytes) -> Located:
-    path, blob, language, ordinal, start, end, kind, qualified = json.loads(stored)
+    path, blob, language, ordinal, start, end, kind, qualified = json.loads(stored.decode())
     address = Address(RepoPath(path.encode("latin-1")), start, end, kind)
     return Located(address, BlobId(blob), language, ordinal, qualified)
 

@@ -56,6 +56,7 @@ def own_evidence(tree: Tree, terms: QueryTerms, counted: Counted, named: Named) 
 
     of_units = units(ALL)
     files = counted.files
+    stems = [_stem(file.path) for file in files]
     return {
         Evidence.UNIT: text_scores.best_of_files(of_units, counted),
         Evidence.FILE: text_scores.file_scores(counted, totals[Population.FILES], terms.importance[ALL]),
@@ -64,8 +65,8 @@ def own_evidence(tree: Tree, terms: QueryTerms, counted: Counted, named: Named) 
         Evidence.FIFTH_UNIT: text_scores.best_of_files(of_units, counted, weights.FIFTH),
         Evidence.NAMES: text_scores.names_scores(counted, totals[Population.FILES], terms.importance[ALL]),
         Evidence.COVERED: text_scores.covered(counted, terms.importance[TITLE]),
-        Evidence.STEM: _stems(files, terms.groups, ALL),
-        Evidence.STEM_TITLE: _stems(files, terms.groups, TITLE),
+        Evidence.STEM: _stem_matches(stems, terms.groups, ALL),
+        Evidence.STEM_TITLE: _stem_matches(stems, terms.groups, TITLE),
         Evidence.DEFINES: of_files(files, named.defines()),
         Evidence.PATH: of_files(files, named.paths),
         Evidence.FRAME: of_files(files, named.frames),
@@ -85,7 +86,7 @@ def stem_match(stem: str, groups: Sequence[tuple[str, float]]) -> float:
     return min(weights.MOST, covered)
 
 
-def _stems(files: Sequence[File], groups: Sequence[Group], variant: int) -> Floats:
+def _stem_matches(stems: Sequence[str], groups: Sequence[Group], variant: int) -> Floats:
     importance = [group.weights[variant] * group.idf for group in groups]
     most = max(importance, default=0.0)
     told = [
@@ -93,14 +94,16 @@ def _stems(files: Sequence[File], groups: Sequence[Group], variant: int) -> Floa
         for group, value in zip(groups, importance, strict=True)
         if most > 0 and value > weights.STEM_SHARE * most and len(group.text) >= weights.STEM_CHARACTERS - 1
     ]
-    return np.array([stem_match(_stem(file.path), told) for file in files], float)
+    return np.array([stem_match(stem, told) for stem in stems], float)
 
 
 def _stem(path: RepoPath) -> str:
     name = path.rpartition(b"/")[2].decode(errors="replace").lower()
     stem = name.rpartition(".")[0] or name
-    return "".join(filter(str.isalnum, stem)) or " "
+    return stem if stem.isalnum() else "".join(filter(str.isalnum, stem)) or " "
 
 
 def of_files(files: Sequence[File], values: Mapping[RepoPath, float]) -> Floats:
+    if not values:
+        return np.zeros(len(files))
     return np.array([values.get(file.path, 0.0) for file in files], float)

@@ -39,18 +39,28 @@ def imported_files(path: RepoPath, language: str, modules: Iterable[str], outlin
     return sorted(found)
 
 
-def _targets(path: RepoPath, language: str, module: bytes, outline: Outline) -> Sequence[RepoPath]:
-    folder = path.rpartition(b"/")[0]
+def _targets(path: RepoPath, language: str, module: bytes, outline: Outline) -> list[RepoPath]:
+    folder = path.rpartition(b"/")[0] if module.startswith(b".") else b""
+    key = (language, folder, module)
+    found = outline.leading.get(key)
+    if found is None:
+        found = _leading_to(language, folder, module, outline)
+        outline.remember_import(key, found)
+    return found if language == "go" else _nearest(path, found)
+
+
+def _leading_to(language: str, folder: bytes, module: bytes, outline: Outline) -> list[RepoPath]:
+    """What an import may mean, whichever file of the folder it stands in (of any, but for a relative one)."""
     if language in _C:
-        return _nearest(path, _included(module, outline))
+        return _included(module, outline)
     if language in _ECMASCRIPT and module.startswith(b"."):
         return _relative(folder, module, outline)
     if language == "go":
         return _package(module, outline)
     if language == "python" and module.startswith(b"."):
-        return _nearest(path, _ending_in(_python_relative(folder, module), True, outline))
+        return _ending_in(_python_relative(folder, module), True, outline)
     components = [part for part in _SEPARATORS.split(module) if part not in _NO_NAMES]
-    return _nearest(path, _ending_in(components, language == "rust", outline))
+    return _ending_in(components, language == "rust", outline)
 
 
 def _included(module: bytes, outline: Outline) -> list[RepoPath]:

@@ -32,8 +32,10 @@ Sets = Mapping[bytes, tuple[bytes, ...]]
 """Each ascending."""
 
 Targets = dict[RepoPath, list[RepoPath]]
+Leading = dict[tuple[str, bytes, bytes], list[RepoPath]]
 
 REMEMBERED_FILES = 4096
+REMEMBERED_IMPORTS = 4096
 STANDS_FOR_FOLDER = frozenset({b"__init__", b"index", b"mod", b"lib", b"main", b"package"})
 _ENDING = re.compile(rb"\.\w{1,5}$")
 _COMPONENT = re.compile(rb"[^./\\:]+")
@@ -50,11 +52,19 @@ class Outline:
     importing: Mapping[bytes, int]
     targets: Targets = field(default_factory=dict, compare=False)
     """What files were found to import, for whoever asks again; at most `REMEMBERED_FILES`."""
+    leading: Leading = field(default_factory=dict, compare=False)
+    """What imports were found to lead to, by language, folder and text, for the next file that has one of
+    them (see `imports`); at most `REMEMBERED_IMPORTS`."""
 
     def remember(self, path: RepoPath, targets: list[RepoPath]) -> None:
         if len(self.targets) >= REMEMBERED_FILES:
             self.targets.clear()
         self.targets[path] = targets
+
+    def remember_import(self, key: tuple[str, bytes, bytes], found: list[RepoPath]) -> None:
+        if len(self.leading) >= REMEMBERED_IMPORTS:
+            self.leading.clear()
+        self.leading[key] = found
 
     def has(self, path: bytes) -> bool:
         folder, _, name = path.rpartition(b"/")
@@ -99,13 +109,18 @@ def outline(
         folders,
         kept | {path: modules for path, modules in added.items() if modules},
         +importing,
-        _still_known(old, removed.keys(), added.keys()),
+        *_still_known(old, removed.keys(), added.keys()),
     )
 
 
 def import_name(path: RepoPath) -> bytes:
     """What an import of the file has as its last component."""
-    return import_components(path)[-1]
+    folder, _, name = path.rpartition(b"/")
+    stem, _, ending = name.rpartition(b".")
+    stem = stem or name
+    if (stem in STANDS_FOR_FOLDER or ending == b"go") and folder:
+        return folder.rpartition(b"/")[2]
+    return stem
 
 
 def import_components(path: RepoPath) -> list[bytes]:
@@ -139,11 +154,14 @@ def _importing(modules: Mapping[RepoPath, tuple[str, ...]]) -> Counter[bytes]:
     return Counter(name for each in modules.values() for name in set(map(imported_name, each)) if name)
 
 
-def _still_known(old: Outline, removed: Collection[RepoPath], added: Collection[RepoPath]) -> Targets:
+def _still_known(
+    old: Outline, removed: Collection[RepoPath], added: Collection[RepoPath]
+) -> tuple[Targets, Leading]:
     """What imports lead to depends on the file and on which paths there are."""
     if set(removed) != set(added):
-        return {}
-    return {path: targets for path, targets in dict(old.targets).items() if path not in removed}
+        return {}, {}
+    targets = {path: targets for path, targets in dict(old.targets).items() if path not in removed}
+    return targets, dict(old.leading)
 
 
 def _in_folder(path: RepoPath) -> tuple[bytes, bytes]:

@@ -12,7 +12,7 @@ decide every bit of an answer, whatever tree was there before. Nothing is kept o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -21,7 +21,7 @@ import numpy as np
 from nibd.query.filters import Selection
 from nibd.query.hits import Hit
 from nibd.query.ranking import sums, text_scores, weights
-from nibd.query.ranking.candidates import Named, Tree, candidates, is_ordinary, named
+from nibd.query.ranking.candidates import Named, Tree, candidates, named
 from nibd.query.ranking.counts import Counted, Ints, count
 from nibd.query.ranking.evidence import Evidence, Found, own_evidence
 from nibd.query.ranking.groups import ALL, PROSE, TITLE, WORDS, Floats, QueryTerms, query_terms
@@ -38,23 +38,26 @@ MORE_UNITS = 3
 
 @dataclass(slots=True)
 class Explanation:
-    """How an answer came about. `hits` has an entry for each hit: evidence by kind, penalties below 0."""
+    """How an answer came about."""
 
     shape: str = ""
     terms: list[tuple[str, float]] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     milliseconds: dict[str, float] = field(default_factory=dict)
-    hits: list[dict[str, float]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """`ended` when there would be no more hits however wide the search. `terms` are the query's."""
+    """`ended` when there would be no more hits however wide the search. `terms` are the query's.
+
+    `evidence` works out, by hit, its evidence by kind, penalties below 0: few ask.
+    """
 
     hits: list[Hit]
     explanation: Explanation
     ended: bool
     terms: QueryTerms
+    evidence: Callable[[], list[dict[str, float]]]
 
 
 def rank(
@@ -101,10 +104,13 @@ def rank(
         [(group.text, group.importance) for group in terms.groups[:EXPLAINED_TERMS]],
         counts,
         clock.milliseconds,
-        [ranked.explained(*place) for place in places],
     )
     ended = found.ended and (level is Level.FILE or len(found.files) <= most_files)
-    return Ranking(hits, explanation, ended, terms)
+
+    def evidence() -> list[dict[str, float]]:
+        return [ranked.explained(at) for at, _, _ in places]
+
+    return Ranking(hits, explanation, ended, terms, evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +147,7 @@ class _Files:
         self._defined = mentioned.units if self._shape is Shape.SYMBOL else {}
         files = counted.files
         classes = [path_classes(file.path, file.language) for file in files]
-        ordinary = [is_ordinary(file.path, file.language) for file in files]
+        ordinary = [not each & weights.NOT_ORDINARY for each in classes]
         self._penalties = sums.penalties(classes, self._asked | without)
 
         def counting(found: Found) -> Found:
@@ -151,7 +157,7 @@ class _Files:
         strength = sums.file_scores(own, self._penalties)
         self._evidence: Found = {**own, **counting(spread(tree, files, strength))}
         self.scores = sums.file_scores(self._evidence, self._penalties)
-        self._units: dict[int, tuple[Unit, ...]] = {}
+        self._units: dict[int, Sequence[Unit]] = {}
 
     def units(self, wanted: _Wanted, k: int, most_files: int) -> list[tuple[int, int, float]]:
         """The best units as (file, ordinal, score), folded by name."""
@@ -193,7 +199,7 @@ class _Files:
             file.blob, score,
         )  # fmt: skip
 
-    def explained(self, at: int, ordinal: int, score: float) -> dict[str, float]:
+    def explained(self, at: int) -> dict[str, float]:
         found = {kind.value: float(self._evidence[kind][at]) for kind in Evidence}
         taken = {name: -value for name, value in self._penalties[at].items()}
         return {"file": float(self.scores[at])} | {k: v for k, v in (found | taken).items() if v}
@@ -202,14 +208,18 @@ class _Files:
         """Units of these files that have a term of the query or are told by a place, and their scores."""
         counted, terms = self._counted, self._terms
         totals = self._tree.generation.totals(Population.UNITS)
-        within = np.isin(counted.file_of, files)
-        weighed = text_scores.weigh_units(counted, totals, terms, np.flatnonzero(within), weights.UNIT_B)
+        chosen = np.zeros(len(counted.files), bool)
+        chosen[files] = True
+        within = chosen[counted.file_of]
+        weighed = text_scores.weigh_units(counted, totals, terms, within, weights.UNIT_B)
         has_prose = bool(terms.importance[PROSE].any())
         text, prose, title = (
             text_scores.unit_scores(weighed, terms.importance[each], len(counted.file_of), weights.UNIT_K1)
             for each in (ALL, PROSE if has_prose else WORDS, TITLE)
         )
-        numbers = np.union1d(text_scores.distinct(weighed.units), self._told(files))
+        numbers = text_scores.distinct(weighed.units)
+        if self._mentioned.places:
+            numbers = np.union1d(numbers, self._told(files))
         of_files = self.scores[counted.file_of[numbers]]
         told = self._defined or self._mentioned.places
         defined = np.array([self._definition(int(number)) for number in numbers] if told else 0.0)
@@ -254,7 +264,7 @@ class _Files:
             best.setdefault((at, qualified, 0 if qualified else ordinal), (at, ordinal, -score))
         return best
 
-    def _of_file(self, at: int) -> tuple[Unit, ...]:
+    def _of_file(self, at: int) -> Sequence[Unit]:
         if at not in self._units:
             file = self._counted.files[at]
             self._units[at] = self._tree.facts.recent_units(file.blob, file.language)

@@ -52,7 +52,10 @@ def _along_imports(tree: Tree, files: Sequence[File], strong: Floats) -> tuple[F
         for target in targets[at]:
             imported[target] += float(strong[at]) / sqrt(len(targets[at]) + 1)
     down = of_files(files, imported) / np.sqrt(importers + 2)
-    up = [sum(importing.get(each, 0.0) for each in found) / sqrt(len(found) + 2) for found in targets]
+    up = [
+        sum([importing[each] for each in found if each in importing]) / sqrt(len(found) + 2)
+        for found in targets
+    ]
     return down, np.array(up, float)
 
 

@@ -12,11 +12,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from nibd.query.ranking import weights
 from nibd.query.ranking.counts import Counted, Ints
 from nibd.query.ranking.groups import Floats, QueryTerms
 from nibd.stores.lexical import Field, Totals
+
+Mask = npt.NDArray[np.bool_]
+"""By unit, whether it is meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +57,9 @@ def covered(counted: Counted, importance: Floats) -> Floats:
 
 
 def weigh_units(
-    counted: Counted, totals: Totals, terms: QueryTerms, units: Ints | None = None, b: float | None = None
+    counted: Counted, totals: Totals, terms: QueryTerms, units: Mask | None = None, b: float | None = None
 ) -> Weighted:
-    """Of all units or of some (ascending); `b` may be set for body and name alike.
+    """Of all units or of some; `b` may be set for body and name alike.
 
     A path counts for units that have a term in their body or name.
     """
@@ -110,10 +114,10 @@ def _paths(counted: Counted, totals: Totals, units: Ints, n: int) -> tuple[Ints,
     return units[rows] * n + terms, of_units[rows, terms]
 
 
-def _of_units(keys: Ints, counts: Floats, units: Ints | None, n: int) -> tuple[Ints, Floats]:
+def _of_units(keys: Ints, counts: Floats, units: Mask | None, n: int) -> tuple[Ints, Floats]:
     if units is None:
         return keys, counts
-    kept = np.isin(keys // n, units)
+    kept = units[keys // n]
     return keys[kept], counts[kept]
 
 
@@ -124,7 +128,9 @@ def _added(keys: Ints, values: Floats, more: Ints, additional: Floats) -> tuple[
     values = values.copy()
     values[at[same]] += additional[same]
     new = ~same
-    return np.insert(keys, at[new], more[new]), np.insert(values, at[new], additional[new])
+    keys, values = np.concatenate((keys, more[new])), np.concatenate((values, additional[new]))
+    order = keys.argsort()
+    return keys[order], values[order]
 
 
 def _norm(lengths: Floats, b: float, average: float) -> Floats:
