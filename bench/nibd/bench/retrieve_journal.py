@@ -1,8 +1,8 @@
 """What was found, commit by commit, in a file with which a run that was broken off goes on.
 
-A line of JSON for each commit. Its *key* is of everything that decides what is found: the sources of nibd,
-the options, the commit and the questions. What other code, options or questions gave is passed over, and so
-is a line that was cut off. Times are those of the run that measured them.
+A line of JSON for each commit. Its *key* is of everything that decides what is found: the sources of bench,
+query, repair and stores, the options, the commit and the questions. What other code, options or questions
+gave is passed over, and so is a line that was cut off. Times are those of the run that measured them.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import nibd
+from nibd import bench, query, repair, stores
 from nibd.bench.asking import Asked
 from nibd.bench.retrieve_ablations import Ablated
 from nibd.bench.retrieve_answers import Answered
 from nibd.bench.retrieve_neighbours import Searched
 from nibd.bench.retrieve_rows import Question
 from nibd.repair.policy import EXTRACTOR
+
+DECIDING = (bench, query, repair, stores)
 
 
 @dataclass(slots=True)
@@ -42,7 +44,7 @@ class Journal:
 
     def __init__(self, file: Path | None, options: Mapping[str, Any]) -> None:
         self._file = file
-        self._how = [sources(nibd.__path__), EXTRACTOR, options]
+        self._how = [sources(part.__path__[0] for part in DECIDING), EXTRACTOR, options]
         self._kept = dict(_read(file)) if file is not None and file.exists() else {}
 
     def found(self, asked: Asked, otherwise: Callable[[], Found]) -> Found:
@@ -62,8 +64,9 @@ class Journal:
 
 
 def sources(folders: Iterable[str]) -> str:
-    """A digest of all Python files in these folders, by their paths below them."""
-    files = {path.relative_to(folder): path for folder in folders for path in Path(folder).rglob("*.py")}
+    """A digest of all Python files in these folders, by their paths from the folders on."""
+    parts = [Path(folder) for folder in folders]
+    files = {path.relative_to(part.parent): path for part in parts for path in part.rglob("*.py")}
     return _digest(part for path in sorted(files) for part in (bytes(path), files[path].read_bytes()))
 
 
