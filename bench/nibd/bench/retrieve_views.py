@@ -146,6 +146,11 @@ def _families(
     return {family: (cached, resolution) for family, resolution in snapshot.resolutions().items()}
 
 
+def _workers(mirror: Path) -> int:
+    """Other processes open a checkout; a bare mirror is none."""
+    return len(os.sched_getaffinity(0)) if (mirror / ".git").exists() else 1
+
+
 def _made(source: GitSource, commit: CommitId, folder: Path, how: How) -> Snapshot:
     with RepositoryStores.open(RepositoryFolder(folder), EXTRACTOR) as stores:
         for publication in stores.catalog.at_commit(commit):
@@ -157,7 +162,7 @@ def _made(source: GitSource, commit: CommitId, folder: Path, how: How) -> Snapsh
             policy=Policy(),
             dense=how.embedding.setting if how.embedding else NO_DENSE,
             report=lambda _: None,
-            workers=how.workers or len(os.sched_getaffinity(0)),
+            workers=how.workers or _workers(source.work_tree),
             rules=RulesCache(),
         )
         target = Target(CheckoutId("bench"), commit, source.tree_of(commit))
