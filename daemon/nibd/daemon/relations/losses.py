@@ -35,14 +35,15 @@ class Losses:
         return self._lost.get(repository)
 
     def remade(self, repository: RepositoryId) -> int:
-        """How often they were made anew from nothing stored: what was read before that is gone."""
+        """How often they were made anew after they were lost: what was read before that is gone."""
         return self._remade[repository]
 
-    def made(self, repository: RepositoryId) -> None:
-        """They were made; if they were lost, that is over."""
-        lost = self._lost.pop(repository, None)
-        if lost is not None and lost.discard:
+    def made(self, repository: RepositoryId, known: Lost | None) -> None:
+        """They were made by work that began when `known` was. What was lost since then still is."""
+        if known is not None:
             self._remade[repository] += 1
+            if self._lost.get(repository) is known:
+                del self._lost[repository]
 
     def remove(self, repository: RepositoryId) -> None:
         self._lost.pop(repository, None)

@@ -30,7 +30,7 @@ from nibd.daemon.paths import Paths
 from nibd.daemon.registry import Checkout
 from nibd.daemon.relations.idle import COLLECT_RUNNING, COLLECT_STARTING, IDLE, QUIET_S, IdleWork
 from nibd.daemon.relations.installed import Installed, Seen, have_changed, stamps
-from nibd.daemon.relations.losses import Losses
+from nibd.daemon.relations.losses import Losses, Lost
 from nibd.daemon.relations.navigator_job import RELATIONS_DAMAGED, SERVER_FAILED
 from nibd.daemon.relations.navigators import Navigators
 from nibd.daemon.relations.pauses import Pause, Pauses
@@ -254,7 +254,7 @@ class Upkeep:
                 self._failed(work, error, log)
         else:
             if self._is_wanted(work):
-                self._succeeded(work, result, log)
+                self._succeeded(work, result, lost, log)
             if work.method in ("look", "collect") and not result["servers"]:
                 await self.navigators.rest_if_unused(repository)  # else it would stay for nothing
         finally:
@@ -297,7 +297,10 @@ class Upkeep:
         kind = f"{type(error).__name__} {code} {data}"
         self._look_again(checkout, self._pauses.failed(checkout.id, work.tree, kind, watched, most))
 
-    def _succeeded(self, work: _Work, result: JsonObject, log: structlog.stdlib.BoundLogger) -> None:
+    def _succeeded(
+        self, work: _Work, result: JsonObject, lost: Lost | None, log: structlog.stdlib.BoundLogger
+    ) -> None:
+        """`lost`: what was when it began."""
         checkout = work.checkout
         if work.method == "collect":
             log.info("relations_collected", **result["rows"])
@@ -309,7 +312,7 @@ class Upkeep:
         if result["unmeasured"]:
             log.info("agreement_put_off", reasons=result["unmeasured"])
         if work.method == "relate":
-            self.losses.made(checkout.repository)
+            self.losses.made(checkout.repository, lost)
         self._note(checkout, result)
         if result["later"]:
             log.info("relations_later", reasons=result["later"])
