@@ -40,7 +40,7 @@ def test_a_path_has_classes(path: str, language: str, expected: str) -> None:
     ("title", "expected"),
     [
         ("add a test for it", "test"), ("the latest contest", ""), ("example in the docs", "example doc"),
-        ("Benchmark of the script", "bench tool"), ("tokio::test and app.test do nothing", ""),
+        ("Benchmark of the script", "bench tool"), ("tokio::test does nothing", ""), ("date.test.ts fails", "test"),
         ("Run the tests. Twice", "test"),
     ],
 )  # fmt: skip

@@ -53,7 +53,7 @@ _ECMASCRIPT_SUFFIX = re.compile(r"[.\-](?:tests?|spec|e2e|cy|stories)$")
 _CAMEL_SUFFIX = re.compile(r"(?:Tests?|Spec|Suite|TestCase)$")
 
 _ASKED_FOR = {
-    name: re.compile(rf"(?<!::)(?<!\w\.)\b(?:{words})\b(?!::)", re.IGNORECASE)
+    name: re.compile(rf"(?<!::)\b(?:{words})\b(?!::)", re.IGNORECASE)
     for name, words in {
         "test": "tests?|testing|spec",
         "example": "examples?",
@@ -62,7 +62,8 @@ _ASKED_FOR = {
         "tool": "scripts?|tools?",
     }.items()
 }
-"""Not as a component of a name: whoever writes of `tokio::test` or `app.test` asks for no test."""
+"""Not as a component of a name: whoever writes of `tokio::test` asks for no test. A point stands in names of
+files too, such as `date.test.ts`, which is asked for."""
 
 
 @lru_cache(maxsize=1 << 14)
