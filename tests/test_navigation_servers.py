@@ -220,8 +220,14 @@ PROJECTS = {"python": PYTHON, "javascript": JAVASCRIPT, "go": GO, "rust": RUST, 
 
 
 @pytest.mark.parametrize("family", PROJECTS)
-def test_static_answers_equal_those_of_the_server(family: str, tmp_path: Path) -> None:
+def test_static_answers_equal_those_of_the_server(
+    family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     require(family)
+    home = search().home
+    assert home is not None, "the user's own: HOME is a temporary one here, where rustup has nothing"
+    if (home / ".rustup").is_dir():
+        monkeypatch.setenv("RUSTUP_HOME", str(home / ".rustup"))
     repo = Repo(tmp_path / "repo")
     for path, text in PROJECTS[family].items():
         repo.write(path, text)

@@ -193,6 +193,7 @@ def side(
         folders=tuple(servers),
         forbidden=(views.work_tree, folder),
         home=Path.home(),
+        rustup_home=Path(os.environ["RUSTUP_HOME"]) if os.environ.get("RUSTUP_HOME") else None,
     )
     structure = StructureStore.open_reader(views.folder.structure)
     facts = FactStore.open_reader(views.folder.facts, EXTRACTOR)
