@@ -40,8 +40,8 @@ def test_a_path_has_classes(path: str, language: str, expected: str) -> None:
     ("title", "expected"),
     [
         ("add a test for it", "test"), ("the latest contest", ""), ("example in the docs", "example doc"),
-        ("Benchmark of the script", "bench tool"), ("tokio::test does nothing", ""), ("date.test.ts fails", "test"),
-        ("Run the tests. Twice", "test"),
+        ("Benchmark of the script", "bench tool"), ("tokio::test does nothing", ""),
+        ("date.test.ts fails", "test"), ("Run the tests. Twice", "test"),
     ],
 )  # fmt: skip
 def test_a_title_asks_for_classes(title: str, expected: str) -> None:
