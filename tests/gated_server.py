@@ -2,6 +2,7 @@
 
     gate = Gate(tmp_path)            # a folder with a program `ty` in it
     gate.open(3)                     # it may answer 3 times `ANSWERS` questions more
+    gate.is_used_up()                # whether it has
     gate.asked()                     # every place that a definition was asked of, by path, in order
     gate.refuse()                    # from now on it answers with errors, and of `slow.py` not at all
 
@@ -10,8 +11,11 @@ It knows of nothing: each answer is an empty list, but that of a file named `odd
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sys
+import termios
+from array import array
 from collections import defaultdict
 from pathlib import Path
 
@@ -87,6 +91,12 @@ class Gate:
 
     def open(self, times: int) -> None:
         os.write(self._gate, b"." * times)
+
+    def is_used_up(self) -> bool:
+        """Whether the server has taken all that it was let; of the last it may still be at work."""
+        unread = array("i", [0])
+        fcntl.ioctl(self._gate, termios.FIONREAD, unread)
+        return not unread[0]
 
     def refuse(self) -> None:
         self._refuses.touch()

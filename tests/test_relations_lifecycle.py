@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import shutil
 import signal
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -16,12 +14,11 @@ from typing import Any
 
 import pytest
 
-from gated_server import ANSWERS, Gate
+from gated_server import Gate
 from gitrepo import Repo
 from language_servers import require
 from live_world import LiveHome
 from nibd.ipc.messages import ErrorCode, RpcError
-from nibd.repair.relations.parts import FIRST_PART_S
 from nibd.repair.relations.repair import BATCH_SITES
 from nibd.stores.repository import RepositoryFolder
 from waiting import wait_until
@@ -52,23 +49,15 @@ def gated(gate: Gate, tmp_path: Path) -> Iterator[LiveHome]:
 
 
 def part_of(home: LiveHome, repo: Repo, gate: Gate) -> Any:
-    """Let the server answer until a part of the first build is published; what status says.
+    """Let the server answer, a little at a time, until a part of the first build is published; its status.
 
-    A part is given out when the first batch ends after its time: so nothing is let through before that, and
-    then no more than one batch, however slow this machine or its status is. What is asked first only tells
-    whether the server has settled.
+    It is let go on only when it has used up what it was let: so nothing is saved up, however slowly anything
+    starts, and it is never silent for so long that its answers count as missing.
     """
 
-    def is_begun() -> bool:
-        gate.open(1)
-        return sum(len(set(places)) for places in gate.asked().values()) > PROBES
-
-    wait_until(is_begun, WAIT_S, "the first answers")
-    due = time.monotonic() + FIRST_PART_S
-    wait_until(lambda: time.monotonic() >= due, WAIT_S, "the first part's time")
-    gate.open(math.ceil((BATCH_SITES + SITES) / ANSWERS))
-
     def found() -> Any:
+        if gate.is_used_up():
+            gate.open(1)
         relations = home.relations(repo)
         return relations if relations and relations["coverage"]["done"] else None
 
