@@ -16,6 +16,7 @@ import pytest
 
 from cli_run import Home
 from gitrepo import Repo
+from nibd.daemon.lock import only_one
 from nibd.ipc.handlers import Method, RequestContext
 from nibd.ipc.messages import PROTOCOL_VERSION, Json, JsonObject
 from nibd.ipc.server import Server
@@ -165,9 +166,14 @@ def test_a_second_daemon_is_refused_with_status_3(home: Home) -> None:
     assert process.returncode == 0
 
 
-def test_two_inits_at_once_share_one_daemon(home: Home, repo: Repo, tmp_path: Path) -> None:
+def test_two_inits_at_once_share_one_daemon_and_outlast_one_that_never_listened(
+    home: Home, repo: Repo, tmp_path: Path
+) -> None:
     other = Repo.clone(repo, tmp_path / "other")
-    processes = [home.start("init", "--no-wait", each.path) for each in (repo, other)]
+    words = home.state / "log" / "stderr.txt"
+    with only_one(home.state / "daemon.lock"):
+        processes = [home.start("init", "--no-wait", each.path) for each in (repo, other)]
+        wait_until(lambda: words.exists() and b"another daemon runs" in words.read_bytes())
     said = [process.communicate(timeout=120) for process in processes]
 
     assert [process.returncode for process in processes] == [0, 0], said

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from daemon_world import NO_DENSE, Daemon, configure, running
 from gitrepo import Repo
+from nibd.daemon.lock import ANOTHER_RUNS
 from nibd.daemon.main import REFUSED
 from nibd.stores.catalog import Catalog
 from nibd.stores.repository import RepositoryFolder
@@ -106,7 +107,7 @@ def test_there_is_one_daemon_a_user(tmp_path: Path) -> None:
             text=True,
             check=False,
         )
-        assert second.returncode == REFUSED == 3
+        assert second.returncode == ANOTHER_RUNS == 4
         assert f"another daemon runs (pid {daemon.process.pid})" in second.stderr
         assert daemon.call("hello")["pid"] == daemon.process.pid
         assert daemon.call("shutdown") == {"stopping": True}

@@ -2,13 +2,12 @@
 
 Order at start: settings, lock, registry, log, sockets (inherited from systemd, or its own), the coordinator,
 the watch, the timers, the server; then READY is told. At the end in reverse. Exit status: 0 stopped
-in order, 3 the environment does not let it run (the message says why and what to do).
+in order, 3 the environment does not let it run (the message says why and what to do), 4 another runs.
 """
 
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import gc
 import os
 import signal
@@ -18,13 +17,13 @@ import time
 from collections.abc import Iterator, MutableMapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 
 import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from nibd.daemon import logs
 from nibd.daemon.coordinator import Coordinator
+from nibd.daemon.lock import ANOTHER_RUNS, AnotherRunsError, only_one
 from nibd.daemon.marker_watch import MarkerWatch
 from nibd.daemon.paths import Paths, PathsError
 from nibd.daemon.registry import Registry, RegistryError
@@ -46,10 +45,6 @@ NEW_VALUES, YOUNGER_PASSES = 20_000, 20
 """Cycles are looked for after so many new values, and among older ones after so many passes over younger."""
 CLOCK_SET_S = 5.0
 """The system's clock was set when it moved so much against the monotonic one between two pulses."""
-
-
-class DaemonError(Exception):
-    """The daemon cannot run; the message says why and what to do."""
 
 
 async def run(
@@ -165,25 +160,6 @@ def _limits(settings: Settings) -> Limits:
 
 
 @contextmanager
-def _only_one(lock: Path) -> Iterator[None]:
-    """Hold the lock that makes this the user's only daemon. The kernel lets go of it however we end."""
-    lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with lock.open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            raise DaemonError(
-                f"another daemon runs (pid {file.read().strip() or 'unknown'}); `nibd stop` ends it"
-            ) from None
-        file.seek(0)
-        file.truncate()
-        file.write(f"{os.getpid()}\n")
-        file.flush()
-        yield
-
-
-@contextmanager
 def _listening(environment: MutableMapping[str, str], paths: Paths) -> Iterator[list[socket.socket]]:
     """The sockets systemd gave, else one of our own, removed at the end."""
     given = listen_sockets(environment, os.getpid())
@@ -214,7 +190,7 @@ def main(environment: MutableMapping[str, str] | None = None, foreground: bool =
         paths = Paths.from_environment(environment, os.getuid())
         settings = load(paths.config_file)
         with ExitStack() as stack:
-            stack.enter_context(_only_one(paths.lock_file))
+            stack.enter_context(only_one(paths.lock_file))
             registry = Registry(paths.registry_file)  # before anybody can connect: it may be refused
             listeners = stack.enter_context(_listening(environment, paths))
             level, bound = settings.daemon.log_level, settings.daemon
@@ -223,9 +199,10 @@ def main(environment: MutableMapping[str, str] | None = None, foreground: bool =
             notifier = Notifier.from_environment(environment, os.getpid())
             _rarely_look_for_cycles()
             asyncio.run(run(paths, settings, registry, listeners, notifier, logs.logger("daemon")))
-    except (
-        DaemonError, IpcError, OSError, PathsError, RegistryError, SettingsError, SystemdError,
-    ) as error:  # fmt: skip
+    except AnotherRunsError as error:
+        print(f"nibd: {error}", file=sys.stderr)
+        return ANOTHER_RUNS
+    except (IpcError, OSError, PathsError, RegistryError, SettingsError, SystemdError) as error:
         print(f"nibd: {error}", file=sys.stderr)
         return REFUSED
     return 0

@@ -6,6 +6,9 @@ import argparse
 import importlib
 import sys
 
+from nibd.daemon.commands._failures import Exit
+from nibd.daemon.lock import ANOTHER_RUNS
+
 ABOUT = (
     "Run the daemon in the foreground until Ctrl-C or 'nibd stop'; it logs to the terminal, else to its file."
 )
@@ -18,4 +21,5 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     # Only here, so that `nibd serve --help` and the parser's tests don't load the whole daemon.
     main = importlib.import_module("nibd.daemon.main").main
-    return int(main(foreground=sys.stderr.isatty()))
+    status = int(main(foreground=sys.stderr.isatty()))
+    return Exit.ENVIRONMENT if status == ANOTHER_RUNS else status
