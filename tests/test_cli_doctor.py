@@ -223,7 +223,10 @@ def test_a_checkout_that_is_gone(paths: Paths, checkout: Checkout) -> None:
 def test_what_the_daemon_says_of_a_checkout_is_the_checkout_s(paths: Paths, checkout: Checkout) -> None:
     trouble = f"{checkout.work_tree}: disk full"
 
-    found = [(c.name, c.found) for c in doctor.check_repositories(paths, [trouble, "embedding: no memory"])]
+    found = [
+        (c.name, c.found)
+        for c in doctor.check_repositories(paths, [trouble, "embedding: no memory", "reranker: none"])
+    ]
 
     assert found[1:] == [("repository", trouble), ("daemon", "embedding: no memory")]
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import structlog
@@ -20,6 +20,7 @@ from nibd.daemon.doctor import Verdict, check_reranker
 from nibd.daemon.reranking import Reranking
 from nibd.daemon.settings import DenseSettings, Settings
 from nibd.ipc.children import ChildDied, ChildProcess
+from nibd.ipc.messages import ErrorCode, RpcError
 from nibd.query.hits import Hit
 from nibd.query.reranking import DEPTH, cut, reranked
 from nibd.query.search import Found, Nearness, Trace
@@ -198,7 +199,43 @@ def test_one_that_kills_its_process_is_tried_again_after_pauses_that_grow(
             assert tries == asked
             assert f"it is tried again after {pause} s, or once the files" in str(reason)
         (tmp_path / "new").write_text("")
+        assert reranking.failure is None
         assert (await look())[1] == 4
+
+    asyncio.run(looks())
+
+
+class Refusing(Dying):
+    """In place of the embedder's supervisor: there is no reranker where it looks."""
+
+    async def call(self, method: str, params: Any) -> Any:
+        self.asked += 1
+        raise RpcError(ErrorCode.INTERNAL, "there is none")
+
+
+def test_a_folder_that_is_missing_is_tried_again_once_it_is_there(tmp_path: Path) -> None:
+    folder, child = tmp_path / "soon", cast(Any, Refusing())
+
+    async def look(reranker: str) -> Reranking:
+        reranking = Reranking(DenseSettings(reranker=reranker), child, structlog.get_logger())
+        assert reranking.missing() == "warming"
+        assert reranking._loading
+        await reranking._loading
+        return reranking
+
+    async def looks() -> None:
+        by_name = await look("no-such/model")
+        assert by_name.failure == "there is none; it is tried again after 60 s"
+        missing = await look(str(folder))
+        told = "there is none; it is tried again after 3600 s, or once it is there"
+        assert (missing.missing(), missing.failure, child.asked) == (told, told, 2)
+        folder.mkdir()
+        (folder / "config.json").write_text("{}")
+        assert (missing.failure, missing.missing()) == (None, "warming")
+        assert missing._loading
+        await missing._loading
+        assert child.asked == 3
+        assert "the files of its folder are others" in str(missing.failure)
 
     asyncio.run(looks())
 
@@ -228,6 +265,13 @@ def test_doctor_looks_at_the_reranker_that_the_settings_name(tmp_path: Path, mod
     assert checks(model) == [(Verdict.OK, "")]
     ((verdict, advice),) = checks(tmp_path / "nowhere")
     assert (verdict, "there is no folder" in advice) == (Verdict.WARNING, True)
+
+
+@pytest.mark.parametrize("name", ["", "nowhere"], ids=["there", "missing"])
+def test_what_the_daemon_says_of_the_reranker_is_said_once(tmp_path: Path, name: str) -> None:
+    settings = Settings(dense=DenseSettings(reranker=str(tmp_path / name)))
+    (check,) = check_reranker(settings, ["reranker: it can't be loaded"])
+    assert (check.verdict, check.advice) == (Verdict.WARNING, "it can't be loaded")
 
 
 def _source(repo: Repo, each: Any) -> str:

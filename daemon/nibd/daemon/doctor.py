@@ -43,6 +43,8 @@ FREE_BYTES_WARNING = 1 << 30
 INOTIFY_LEAST = {"max_user_watches": 8192, "max_user_instances": 64}
 PROGRAMS = ("ty", "tsc", "tsgo", "gopls", "rust-analyzer", "clangd")
 """What language servers are called in a folder."""
+RERANKER = "reranker: "
+"""How a problem of the daemon's begins that is of the reranker."""
 _INOTIFY = Path("/proc/sys/fs/inotify")
 _REPORTED = (Outcome.ABSENT, Outcome.OUTDATED, Outcome.LEFT_ALONE, Outcome.FAILED)
 
@@ -79,6 +81,7 @@ def diagnose(paths: Paths, environment: Mapping[str, str], version: str) -> Diag
     place = socket_path(paths.runtime_dir, paths.uid)
     settings, of_settings = check_settings(paths.config_file)
     hello, reported, of_daemon = check_daemon(place, version)
+    problems = _texts(reported, "problems")
     checks = [
         _ok("nibd", f"{version}, Python {platform.python_version()}"),
         check_git(),
@@ -90,10 +93,10 @@ def diagnose(paths: Paths, environment: Mapping[str, str], version: str) -> Diag
         check_disk(paths.cache_dir),
         *check_inotify(),
         check_dense(settings),
-        *check_reranker(settings),
+        *check_reranker(settings, problems),
         *check_relations(settings, environment),
         *check_systemd(environment, daemon_pid=hello["pid"] if hello else None),
-        *check_repositories(paths, _texts(reported, "problems"), _texts(reported, "notes")),
+        *check_repositories(paths, problems, _texts(reported, "notes")),
     ]
     return Diagnosis(tuple(checks), reported)
 
@@ -207,10 +210,12 @@ def check_dense(settings: Settings) -> Check:
     return _ok("dense view", f"{found.name}, {found.precision}")
 
 
-def check_reranker(settings: Settings) -> Iterator[Check]:
-    """By its files, where one is named; the daemon says besides why it could not be loaded."""
+def check_reranker(settings: Settings, reported: Sequence[str] = ()) -> Iterator[Check]:
+    """Where one is named: as the daemon says why it could not be loaded, else by its files."""
     model = settings.dense.reranker
-    if not model or not settings.dense.enabled:
+    said = [each.removeprefix(RERANKER) for each in reported if each.startswith(RERANKER)]
+    yield from (_warning("reranker", "searches go without it", each) for each in said)
+    if said or not model or not settings.dense.enabled:
         return
     try:
         folder = reranking.find(model)
@@ -296,7 +301,8 @@ def check_repositories(
         yield check
         if check.verdict is not Verdict.PROBLEM:  # else the daemon's is the same trouble in other words
             yield from (_problem("repository", each, "") for each in own)
-    yield from (_problem("daemon", each, "") for each in reported if each not in theirs)
+    others = [each for each in reported if each not in theirs and not each.startswith(RERANKER)]
+    yield from (_problem("daemon", each, "") for each in others)
     yield from (_warning("repository", each, "") for each in notes)
 
 

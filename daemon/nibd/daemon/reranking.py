@@ -3,9 +3,9 @@
 It is named in the settings, and lives in the embedder process beside the model. A search doesn't wait for it
 to load: until then hits come in the order of their plan, and the answer says so.
 
-One that can't be loaded is not tried again at each search, but once the files of its folder are others, or
-after a pause. That is long where the embedder has refused what the folder holds; else (its process died, the
-model is to be downloaded) short at first, and twice as long each time.
+One that can't be loaded is not tried again at each search, but once the files of its folder are others (or it
+is there), or after a pause. That is long where the embedder has refused what the folder holds; else (its
+process died, the model is to be downloaded) short at first, and twice as long each time.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import structlog
 
@@ -57,11 +58,13 @@ class Reranking:
 
     @property
     def failure(self) -> str | None:
-        """Why it could not be loaded, and when that is tried again."""
+        """Why it could not be loaded, and when that is tried again; `None` once its files are others."""
         failed = self._failure
-        if failed is None:
+        if failed is None or stamp(self._settings.reranker) != failed.stamp:
             return None
-        sooner = ", or once the files of its folder are others" if failed.stamp else ""
+        sooner = ""
+        if self._is_of_folder:
+            sooner = f", or once {'the files of its folder are others' if failed.stamp else 'it is there'}"
         return f"{failed.reason}; it is tried again after {failed.pause_s:.0f} s{sooner}"
 
     def missing(self) -> str | None:
@@ -95,6 +98,11 @@ class Reranking:
         await self._child.call("load_reranker", asked)
         self._warm_pid, self._failure = self._child.pid, None
 
+    @property
+    def _is_of_folder(self) -> bool:
+        """Whether the settings name a folder, which is there or not, and no model to be fetched by name."""
+        return Path(self._settings.reranker).expanduser().is_absolute()
+
     def _may_be_loaded(self) -> bool:
         failed = self._failure
         if failed is None or time.monotonic() >= failed.again_at:
@@ -106,12 +114,12 @@ class Reranking:
             await self.load()
         except (RpcError, ChildDied, OSError) as error:
             self._failed(error)
-            self._log.error("reranker_not_loaded", reason=self.failure)
+            self._log.error("reranker_not_loaded", reason=str(error))
 
     def _failed(self, error: RpcError | ChildDied | OSError) -> None:
         files = stamp(self._settings.reranker)
         pause_s = self._next_pause_s
-        if files and isinstance(error, RpcError):
+        if self._is_of_folder and isinstance(error, RpcError):
             pause_s = LONGEST_PAUSE_S
         else:
             self._next_pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
