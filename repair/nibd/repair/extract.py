@@ -28,7 +28,7 @@ from nibd.stores.types import Facts, Skip, TextId, Unit, UnitTerms
 
 EXTRACTOR_VERSION = "+".join(
     (
-        "units-4",
+        "units-5",
         f"grammars-{version('tree-sitter-language-pack')}",
         f"tree-sitter-{version('tree-sitter')}",
         f"terms-{TERMS_VERSION}",

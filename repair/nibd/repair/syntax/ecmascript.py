@@ -2,10 +2,11 @@
 
 Functions and classes are units by their own name or by what they are bound to: a variable, a field,
 a property, an assignment (`Job.prototype.run = function` is `Job.run`, `module.exports.run` is
-`run`), `export default`. An object is a unit when it is bound to a name and has functions in it,
-so that they are `object.method`. A bound call counts for the function or object in it when what it is
-bound to looks like a component (`const Button = memo(() => …)`) or its name says that it gives its
-argument back (`useCallback`), or makes something of it (`createSlice({…})`).
+`run`), `export default`. A function is one by its key in any object, also in one that is returned or
+passed on: `success: function () {}` as much as `success() {}`. An object is a unit when it is bound to
+a name and has functions in it, so that they are `object.method`. A bound call counts for the function
+or object in it when what it is bound to looks like a component (`const Button = memo(() => …)`) or its
+name says that it gives its argument back (`useCallback`), or makes something of it (`createSlice({…})`).
 Other function literals, callbacks above all, belong to what is around them; functions inside them
 are units.
 """
@@ -104,7 +105,7 @@ def naming(match: Match, enclosing: Enclosing) -> Naming | None:
         path = match.name
     elif "target" in texts:
         return _assigned(match, enclosing)
-    elif "key" in texts and (enclosing.kind == "object" or kind == "object"):
+    elif "key" in texts:
         path, kind = texts["key"], _member(kind)
     elif "field" in texts:
         path, kind = texts["field"], _member(kind)

@@ -192,3 +192,13 @@ export default {
   computed: { total() { return 1; }, cached: { get() {}, set(v) {} } },
   methods: { click: function () {} },
 };
+
+Plugin.install('view', {
+  ready: function () { return { later: () => 1, now() {} }; },
+  events: { 'click .close': function (event) {} },
+  wait: _.debounce(function () {}, 100),
+  sizes: [{ of: function () {} }],
+});
+module.exports = function (host) {
+  return new Proxy({ get: function (target) {} }, host ? { sort: function by() {} } : { key: 1 });
+};
