@@ -138,7 +138,7 @@ def template() -> Path:
     made.write("pkg/changed.py", "a = 1\n")
     made.write("pkg/gone/old.py", "b = 1\n")
     made.write("run.sh", "#!/bin/sh\n", executable=True)
-    made.write(b"odd \xff\n name.txt", b"\x00\xff")
+    made.write("odd é\\\n name.txt", b"\x00\xff")
     made.symlink("pkg/link.py", "../kept.py")
     made.commit("one")
     made.git("tag", "one")

@@ -12,6 +12,7 @@ A world has a real repository, stores of its own and real language servers, foun
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -235,7 +236,7 @@ class Watch:
         def noted(resolver: Resolver, questions: Sequence[Question]) -> list[list[Targets]]:
             for question in questions:
                 for index in question.indexes:
-                    self._names[question.file.path.decode()][index] = question.file.sites[index].name
+                    self._names[os.fsdecode(question.file.path)][index] = question.file.sites[index].name
             return ask(resolver, questions)
 
         self._patch = patch.object(Resolver, "ask", noted)

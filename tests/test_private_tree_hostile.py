@@ -9,10 +9,12 @@ import pytest
 from gitrepo import Repo
 from nibd.repair.private_tree import (
     LeftOut,
+    Placement,
+    PlacementKind,
 )
 from nibd.repair.private_tree.names import is_safe, stays_inside
 from nibd.stores.types import RepoPath
-from private_trees import archived, make_tree, on_disk, private, tree_of, two_commits
+from private_trees import Content, archived, make_tree, on_disk, private, tree_of, two_commits
 
 
 @pytest.fixture
@@ -128,6 +130,42 @@ def test_names_that_cannot_be_made_are_counted(repo: Repo, folder: Path) -> None
         assert len(tree.check()) == 0
         tree.move(make_tree(repo, {}))
         assert on_disk(tree.root) == {}
+
+
+def test_names_that_servers_die_of_are_not_made(repo: Repo, folder: Path) -> None:
+    """What is not UTF-8, in whatever part of a path and of whatever kind, also when it came by renaming."""
+    odd: dict[bytes, Content] = {
+        b"b\xffd.py": ("file", b""),
+        b"d\xffr/in.py": ("program", b""),
+        b"half\xed\xa0\x80": ("link", b"ok"),
+        b"sub\xff": ("folder", b""),
+    }
+    ok: dict[bytes, Content] = {b"ok": ("file", b""), "é\n\\🙂".encode(): ("file", b"")}
+    made, renamed = make_tree(repo, odd | ok), make_tree(repo, {b"\xff": ("file", b"")} | ok)
+    with private(folder, repo) as tree:
+        assert tree.move(made).skipped == {LeftOut.NOT_UTF8: 4}
+        assert on_disk(tree.root) == ok
+        assert len(tree.check()) == 0
+        assert len(tree.move(renamed)) == 0
+        refused = RepoPath(b"d\xffr/node_modules")
+        assert tree.place({refused: Placement(PlacementKind.FOLDER)}) == (refused,)
+        assert on_disk(tree.root) == ok
+
+
+def test_those_that_were_made_before_are_removed(
+    repo: Repo, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = make_tree(repo, {b"d\xffr/in.py": ("file", b""), b"ok": ("file", b"")})
+    with monkeypatch.context() as older:
+        older.setattr("nibd.repair.private_tree.writing.is_utf8", lambda name: True)
+        older.setattr("nibd.repair.private_tree.tree.FORM", 2)
+        with private(folder, repo) as tree:
+            tree.move(made)
+            assert b"d\xffr/in.py" in on_disk(tree.root)
+    with private(folder, repo) as tree:
+        moved = tree.move(made)
+        assert (moved.deleted, moved.skipped) == ((RepoPath(b"d\xffr/in.py"),), {LeftOut.NOT_UTF8: 1})
+        assert on_disk(tree.root) == {b"ok": ("file", b"")}
 
 
 def test_git_folders_are_not_made(repo: Repo, folder: Path) -> None:

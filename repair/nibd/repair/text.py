@@ -63,9 +63,7 @@ def decode(data: bytes) -> Text | Skip:
     if data.startswith(codecs.BOM_UTF8):
         data = data[len(codecs.BOM_UTF8) :]
     data = data.replace(b"\0", b" ")
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
+    if not is_utf8(data):
         return Text(data.decode("latin-1").translate(_WINDOWS_1252).encode("utf-8"), "cp1252")
     return Text(data, "utf-8")
 
@@ -75,6 +73,15 @@ def _transcoded(data: bytes, encoding: str) -> Text | Skip:
         return Text(data.decode(encoding).replace("\0", " ").encode("utf-8"), encoding)
     except UnicodeDecodeError:
         return Skip.BINARY
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether these bytes are UTF-8: of a file's name, what language servers can be told."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def is_minified(content: bytes, *, code: bool) -> bool:

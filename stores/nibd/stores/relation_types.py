@@ -86,7 +86,8 @@ class Target:
 
 
 class Unbuilt(Enum):
-    """In place of targets: the server says that it does not build the file, and why is written in there."""
+    """In place of targets: the server says that it does not build the file, and why is written in there; or
+    no server is told of the file, since its name is not UTF-8."""
 
     UNBUILT = "unbuilt"
 

@@ -18,6 +18,7 @@ from nibd.query.navigation_places import Answer, External, Page, Place
 from nibd.query.navigation_symbols import RUST, unit_named
 from nibd.query.navigation_view import FamilyView
 from nibd.repair.servers.registry import driver_of_family
+from nibd.repair.text import is_utf8
 from nibd.repair.windows import SECTION
 from nibd.stores.relation_records import RelationRecord
 from nibd.stores.relation_types import RelationKind, Target
@@ -88,6 +89,8 @@ def leads_nowhere(asked: Asked, limits: str | None, record: RelationRecord | Non
     """
     what = f"{_where(asked.file, asked.byte)}: {described(asked)}"
     if asked.relation and asked.relation.unbuilt:
+        if not is_utf8(asked.file.path):
+            return f"{what}: the file's name is not UTF-8: no language server is told of it"
         return f"{what}: the language server does not build this file, so what it refers to is not known"
     if asked.targets is None:
         return f"{what}: the language server has not answered, so what it refers to is not known"

@@ -14,6 +14,7 @@ from nibd.repair.private_tree.disk import Disk, folders_of
 from nibd.repair.private_tree.names import above, is_safe
 from nibd.repair.private_tree.state import Placed, State
 from nibd.repair.private_tree.types import Placement, PlacementKind
+from nibd.repair.text import is_utf8
 from nibd.stores.types import RepoPath
 
 
@@ -71,7 +72,7 @@ class Placements:
         return [path for path, each in self.recorded.items() if not self._is_made(path, each.placement)]
 
     def _is_refused(self, path: RepoPath) -> bool:
-        if not is_safe(path, self._root_bytes):
+        if not is_safe(path, self._root_bytes) or not is_utf8(path):
             return True
         taken = (self._state.record(RepoPath(each)) for each in (path, *above(path)))
         return any(record is not None for record in taken) or self._state.holds_below(path)

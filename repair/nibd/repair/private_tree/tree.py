@@ -34,13 +34,15 @@ from nibd.repair.private_tree.strays import strays
 from nibd.repair.private_tree.types import LeftOut, Limits, Moved, Placement
 from nibd.repair.private_tree.writing import Writer, as_read, blob_id, is_as_recorded
 from nibd.repair.progress import Progress, Reporter
+from nibd.repair.text import is_utf8
 from nibd.stores.errors import CorruptStore
 from nibd.stores.types import EMPTY_TREE, RepoPath, TreeId
 
 BATCH = 256
 """Files between two looks at whether the work is wanted for something else."""
-FORM = 2
-"""Of the files. Raise it when `as_read` gives something else: what was written before is then not trusted."""
+FORM = 3
+"""Of the files. Raise it when `as_read` gives something else, or other files are left out: what was written
+before is then not trusted."""
 SCRATCH = (RepoPath(b".cache"),)
 """Where clangd keeps its index, in the folder it serves."""
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -226,7 +228,7 @@ class PrivateTree:
             return False
         if self._trusted or not record.is_there:
             return True
-        data = self._disk.read(path)
+        data = self._disk.read(path) if is_utf8(path) else None
         return data is not None and self._is_written(record.entry, data)
 
     def _is_written(self, entry: TreeEntry, data: bytes) -> bool:

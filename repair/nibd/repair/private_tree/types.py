@@ -14,6 +14,8 @@ class LeftOut(StrEnum):
 
     NAME = "name"
     """The name can't, or must not, be made: `.git`, `..`, too long, too deep."""
+    NOT_UTF8 = "not_utf8"
+    """The name could be made, but servers die of it, or lose what stands beside it."""
     TOO_LARGE = "too_large"
     SYMLINK = "symlink"
     """It leads, or could lead, out of the tree."""

@@ -13,7 +13,7 @@ from nibd.repair.private_tree.disk import Disk
 from nibd.repair.private_tree.names import is_safe, stays_inside
 from nibd.repair.private_tree.state import Record
 from nibd.repair.private_tree.types import LeftOut, Limits
-from nibd.repair.text import Text, decode
+from nibd.repair.text import Text, decode, is_utf8
 from nibd.stores.types import BlobId, RepoPath
 
 _CONFIGURATION = frozenset(
@@ -46,6 +46,8 @@ class Writer:
         """Why an entry is left out, as far as that is known without its content."""
         if not is_safe(entry.path, self._root_bytes):
             return LeftOut.NAME
+        if not is_utf8(entry.path):
+            return LeftOut.NOT_UTF8
         if entry.mode == SUBMODULE:
             return LeftOut.SUBMODULE
         size = self._source.size(entry.blob)

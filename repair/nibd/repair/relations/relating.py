@@ -33,9 +33,9 @@ from nibd.stores.structure import ListingId, StructureStore
 from nibd.stores.types import Assurance, FileVersion, ProfileId, RepoPath, Skip, State, TreeId, View
 from nibd.stores.verifications import VerificationStore
 
-RELATIONS_VERSION = "relations-5"
-"""Raise it with any change of what a site is, how a target is named, or which text servers read: relations
-are kept under it."""
+RELATIONS_VERSION = "relations-6"
+"""Raise it with any change of what a site is, how a target is named, or which files and texts servers read:
+relations are kept under it."""
 CERTAIN = frozenset({Assurance.VERIFIED, Assurance.EXACT})
 PROBED_FILES = 8
 PROBES_A_FILE = 4

@@ -133,8 +133,9 @@ def _ordered(why: Mapping[int, str]) -> tuple[tuple[int, ...], tuple[str, ...]]:
 
 def _require_answers(files: Sequence[FileRelations], resolver: Resolver) -> None:
     """A server that knows nothing of a whole batch has not loaded the project: to go on is a waste."""
-    sites = sum(len(file.relations) for file in files)
-    if sites >= MIN_ANSWERED and sites == sum(file.unknown for file in files):
+    asked = [each for file in files for each in file.relations if not each.unbuilt]
+    sites = len(asked)
+    if sites >= MIN_ANSWERED and all(each.targets is None for each in asked):
         name, why = resolver.server.driver.server, resolver.unanswered
         raise ServerFailed(f"{name} gave no answer for any of the first {sites} sites: {why}")
 

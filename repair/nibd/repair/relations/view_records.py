@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from nibd.repair.relations.parts import Part
 from nibd.repair.relations.repair import Resolved
 from nibd.repair.servers.driver import Driver
+from nibd.repair.text import is_utf8
 from nibd.stores.relations import UnknownSites
 from nibd.stores.snapshot import Coverage, ViewRecord, resolution_artifact
 from nibd.stores.types import Assurance, ProfileId, State
@@ -17,18 +18,27 @@ SAID_REMARKS = 5
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """Sites of which nothing is known: those that got no answer, and those in files that are not built."""
+    """Sites of which nothing is known: those that got no answer, and those in files that are not built.
+
+    Of the latter, those are `unnamed` in files that no server is told of, since their names are not UTF-8.
+    """
 
     unanswered: int
     unbuilt: int
     unbuilt_files: int
+    unnamed: int = 0
+    unnamed_files: int = 0
 
     @classmethod
     def of(cls, found: Sequence[UnknownSites]) -> Lacking:
+        unbuilt = [each for each in found if each.unbuilt]
+        unnamed = [each for each in unbuilt if not is_utf8(each.path)]
         return cls(
             sum(each.unanswered for each in found),
-            sum(each.unbuilt for each in found),
-            sum(each.unbuilt > 0 for each in found),
+            sum(each.unbuilt for each in unbuilt),
+            len(unbuilt),
+            sum(each.unbuilt for each in unnamed),
+            len(unnamed),
         )
 
     @property
@@ -56,9 +66,13 @@ def what_lacks(
     if unanswered > unknown:
         said.append(f"{unanswered - unknown} more could not be verified, as it gave no answer then")
     leaves_out = driver.leaves_out
-    if lacking.unbuilt and leaves_out:
-        where = f"{_counted(lacking.unbuilt, 'sites')} in {_counted(lacking.unbuilt_files, 'files')}"
+    sites, files = lacking.unbuilt - lacking.unnamed, lacking.unbuilt_files - lacking.unnamed_files
+    if sites and leaves_out:
+        where = f"{_counted(sites, 'sites')} in {_counted(files, 'files')}"
         said.append(f"nothing is known of {where} that the build leaves out ({leaves_out.why})")
+    if lacking.unnamed:
+        where = f"{_counted(lacking.unnamed, 'sites')} in {_counted(lacking.unnamed_files, 'files')}"
+        said.append(f"nothing is known of {where} with a name that is not UTF-8, which no server is told of")
     said += remarks[:SAID_REMARKS]
     if len(remarks) > SAID_REMARKS:
         said.append(f"and {len(remarks) - SAID_REMARKS} more of this kind")

@@ -30,10 +30,11 @@ from pathlib import Path
 from typing import Self
 
 from nibd.repair.servers.driver import Driver, Installed, Launch, Options
-from nibd.repair.servers.errors import ServerFailed, Unknown
+from nibd.repair.servers.errors import NOT_UTF8, ServerFailed, Unknown
 from nibd.repair.servers.room import available_bytes
 from nibd.repair.servers.server import Interrupt, LanguageServer, Locations, Request, Settled
 from nibd.repair.servers.transport import WINDOW
+from nibd.repair.text import is_utf8
 from nibd.stores.types import RepoPath
 
 FILE_PATIENCE_S = 60.0
@@ -134,7 +135,7 @@ class ByFileServer(LanguageServer):
     def _ask_file(
         self, path: RepoPath, requests: Sequence[Request], window: int, timeout_s: float
     ) -> list[Locations]:
-        failed = self._failed.get(path)
+        failed = self._failed.get(path) if is_utf8(path) else NOT_UTF8
         if failed is not None:
             return [failed] * len(requests)
         launch = self._launch_of(path)

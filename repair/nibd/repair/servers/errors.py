@@ -29,10 +29,15 @@ class Unknown:
 
     `transient` tells that the server itself asks to be asked again (its content changed meanwhile).
     `message` is that of the server's error response, empty where there was none. `unbuilt`: the server says
-    by it that it does not build the file, and the file says why.
+    by it that it does not build the file, and the file says why; or there is no such file for any server.
     """
 
     reason: str
     transient: bool = False
     message: str = ""
     unbuilt: bool = False
+
+
+NOT_UTF8 = Unknown("the file's name is not UTF-8", unbuilt=True)
+"""Of a file that the private tree leaves out for that: ty dies of such a name, gopls loses the package around
+it, and rust-analyzer panics. So no server is asked, though clangd and TypeScript could be."""

@@ -22,6 +22,7 @@ from typing import BinaryIO, Self
 
 from nibd.repair.servers import _launch
 from nibd.repair.servers.errors import ServerFailed
+from nibd.repair.servers.last_words import last_words
 
 TAIL_BYTES = 16_384
 LISTEN_S = 10.0
@@ -107,7 +108,7 @@ class ServerProcess:
         return bytes(self._tail).decode("utf-8", "replace").strip()
 
     def how_it_ended(self) -> str:
-        """One line: exit status or signal, and the last line of stderr."""
+        """One line: exit status or signal, and why, as far as stderr tells."""
         try:
             found = self._end or os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
@@ -117,8 +118,8 @@ class ServerProcess:
         self._drain.join(1.0)  # for its last words
         signalled = found.si_code != os.CLD_EXITED
         ended = f"signal {found.si_status}" if signalled else f"status {found.si_status}"
-        last = self.stderr_tail().rpartition("\n")[2][:200]
-        return f"it ended with {ended}" + (f": {last}" if last else "")
+        why = last_words(self.stderr_tail())
+        return f"it ended with {ended}" + (f": {why}" if why else "")
 
     def _read_stderr(self) -> None:
         assert self._process.stderr is not None

@@ -22,13 +22,13 @@ from pathlib import Path
 from typing import Self
 
 from nibd.repair.servers.driver import UTF_8, UTF_16, Driver, Holds, Installed, Launch, Options
-from nibd.repair.servers.errors import ServerFailed, Unknown
+from nibd.repair.servers.errors import NOT_UTF8, ServerFailed, Unknown
 from nibd.repair.servers.inbound import ClientSide, Json
 from nibd.repair.servers.locations import Location, Uris
 from nibd.repair.servers.open_groups import OpenGroups
 from nibd.repair.servers.process import ServerProcess
 from nibd.repair.servers.transport import PATIENCE_S, WINDOW, Answer, Connection
-from nibd.repair.text import Text, decode
+from nibd.repair.text import Text, decode, is_utf8
 from nibd.stores.types import RepoPath
 
 START_PATIENCE_S = 60.0
@@ -453,7 +453,8 @@ class LanguageServer:
         interrupt: Interrupt = lambda: None,
     ) -> list[Locations]:
         extra = more or {}
-        asked = list(requests)
+        wanted = list(requests)
+        asked = [place for place in wanted if is_utf8(place[0])]
 
         def ask(places: Iterable[Request]) -> list[Answer]:
             params = (self._params(place) | extra for place in places)
@@ -474,7 +475,8 @@ class LanguageServer:
                 answers[n] = answer
         unbuilt = dict[RepoPath, bool]()
         told = zip(asked, answers, strict=True)
-        return [self._uris.locations(self._judged(path, answer, unbuilt)) for (path, *_), answer in told]
+        found = (self._uris.locations(self._judged(path, answer, unbuilt)) for (path, *_), answer in told)
+        return [next(found) if is_utf8(path) else NOT_UTF8 for (path, *_) in wanted]
 
     def _judged(self, path: RepoPath, answer: Answer, unbuilt: dict[RepoPath, bool]) -> Answer:
         """Some servers say by an error that nothing is at a place, or that they don't build its file."""

@@ -1,0 +1,76 @@
+"""A file whose name is not UTF-8: unknown for certain, said, and in nobody's way."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nibd.repair.relations.view_records import Lacking, what_lacks
+from nibd.repair.servers import driver_of_family
+from nibd.stores.relation_types import UNBUILT
+from nibd.stores.relations import RecordId, UnknownSites
+from nibd.stores.types import Assurance, RepoPath
+from relations_world import World
+
+ODD = b"b\xffd.py"
+NAME = os.fsdecode(ODD)
+FILES = {
+    "lib.py": "def greet(name):\n    return name\n",
+    "app.py": "from lib import greet\n\ngreet('you')\n",
+    NAME: "from lib import greet\n\ngreet('me')\n",
+}
+SITES = 3
+"""In each of the odd file and app.py."""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with World(tmp_path, "python", FILES) as made:
+        yield made
+
+
+def answers(world: World, path: bytes) -> set[object]:
+    return {relation.answer for relation in world.contents()[RepoPath(path)].relations}
+
+
+def test_it_is_unknown_for_certain_and_all_else_is_known_as_if_it_were_not_there(world: World) -> None:
+    made = world.relate()
+    record = made.record
+    assert answers(world, ODD) == {UNBUILT}
+    assert world.targets("app.py", "greet") == ["lib.py:greet:greet"]
+    assert record.assurance is Assurance.EXACT
+    assert (record.counts["files"], record.counts["unknown"], record.counts["unbuilt"]) == (3, SITES, SITES)
+    assert "3 sites in 1 file with a name that is not UTF-8" in str(record.reason)
+
+    world.repo.move("app.py", b"a\xffp.py")  # to such a name
+    world.repo.move(ODD, "bad.py")  # and from one
+    world.commit({os.fsdecode(b"d\xffr/new.py"): "import lib\n"})  # in such a folder, and later
+    made = world.relate()
+    assert answers(world, b"a\xffp.py") == answers(world, b"d\xffr/new.py") == {UNBUILT}
+    assert world.targets("bad.py", "greet") == ["lib.py:greet:greet"]
+    assert world.differences() == []
+
+    verified, run = world.verify()
+    assert (run.differences, run.unanswered) == ([], 0)
+    assert verified.record.assurance is Assurance.VERIFIED
+    assert "4 sites in 2 files with a name that is not UTF-8" in str(verified.record.reason)
+
+
+def test_what_a_build_leaves_out_and_what_has_such_a_name_are_told_apart() -> None:
+    go = driver_of_family("go")
+    unknown = [
+        UnknownSites(RecordId(1), RepoPath(b"tools.go"), 0, 4),
+        UnknownSites(RecordId(2), RepoPath(b"b\xffd.go"), 0, 3),
+    ]
+    told = what_lacks(go, Lacking.of(unknown), [])
+    assert told is not None
+    assert told.startswith("nothing is known of 4 sites in 1 file that the build leaves out (")
+    assert told.endswith(
+        "; nothing is known of 3 sites in 1 file with a name that is not UTF-8, which no server is told of"
+    )
+    python = driver_of_family("python")
+    assert what_lacks(python, Lacking.of(unknown[:1]), []) is None
+    assert Lacking.of(unknown).counts == {"unknown": 7, "unbuilt": 7}
