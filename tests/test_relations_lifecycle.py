@@ -188,6 +188,11 @@ def test_a_server_that_was_installed_is_tried_at_once_however_often_the_last_fai
         assert "python relations are failed" in done.out
         assert "ty: the server is gone: it ended with status 3: no way" in done.out
         assert len(logged(home, "relations_lack")) == 3
+        assert "relations python: ty: the server is gone" in home.nibd("status", repo.path, status=1).out
+        done = home.nibd("doctor", status=1)
+        told = f"{repo.path}: relations python: ty: the server is gone: it ended with status 3: no way"
+        assert told in " ".join(done.out.split())
+        assert f"'nibd init {repo.path}' tries again at once" in " ".join(done.out.split())
 
         (broken / "ty.new").symlink_to(installed.program)
         (broken / "ty.new").rename(broken / "ty")
@@ -262,5 +267,5 @@ def test_waiting_for_relations_says_what_there_is_of_each_family(tmp_path: Path)
         found = home.json("wait", repo.path, "--assurance", "repaired")
         assert found["published"]
         assert found["status"]["relations"]["python"]["state"] == "ready"
-        with pytest.raises(RpcError, match="assurance is for the view relations"):
+        with pytest.raises(RpcError, match="assurance: only for the view relations"):
             home.call("wait", path=str(repo.path), view="lexical", assurance="exact")

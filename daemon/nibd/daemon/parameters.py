@@ -153,10 +153,13 @@ class Parameters:
         """An object of whole numbers from 1, each with its own bound; none by default."""
         value = self._left.pop(name, None)
         given = {} if value is None else value
-        if not isinstance(given, dict) or not given.keys() <= most.keys():
+        if not isinstance(given, dict):
             raise _refused(name, value, f"an object with any of {', '.join(most)}")
-        each = Parameters(given)
-        return {key: each.integer(key, 1, 1, most[key]) for key in given}
+        for key in given:
+            if key not in most:
+                raise _refused(name, key, f"any of {', '.join(most)}")
+        each = Parameters({f"{name}.{key}": width for key, width in given.items()})
+        return {key: each.integer(f"{name}.{key}", 1, 1, most[key]) for key in given}
 
     def rest(self) -> JsonObject:
         """What was not taken, for another method to read."""

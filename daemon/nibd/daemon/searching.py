@@ -269,7 +269,7 @@ def _reach(given: Parameters, usual: int) -> tuple[int, int]:
     k = given.integer("k", usual, 1, MAX_REACH)
     offset = given.integer("offset", 0, 0, MAX_REACH)
     if k + offset > MAX_REACH:
-        message = f"offset: {offset} and k {k} are more than {MAX_REACH} together; narrow the search"
+        message = f"offset: {offset} and {k} hits after it are more than {MAX_REACH}; narrow the search"
         raise RpcError(ErrorCode.INVALID_PARAMS, message)
     return k, offset
 

@@ -44,7 +44,7 @@ class Waiting:
         timeout_s = given.number("timeout_s", 3600.0)
         given.done()
         if least and view != RELATIONS:
-            raise RpcError(ErrorCode.INVALID_PARAMS, f"assurance is for the view {RELATIONS}")
+            raise RpcError(ErrorCode.INVALID_PARAMS, f"assurance: only for the view {RELATIONS}")
         wanted = {View(view)} if view and view != RELATIONS else {View.LEXICAL, View.STRUCTURAL}
         reached = False
         try:

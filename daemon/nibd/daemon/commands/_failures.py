@@ -19,6 +19,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
+from nibd.daemon.commands._typed import as_typed
 from nibd.ipc.messages import ErrorCode, Json, RpcError
 
 
@@ -91,13 +92,14 @@ def explain(error: BaseException) -> Failure | None:
 
 
 def _of_daemon(error: RpcError) -> Failure:
-    name = error.code.wire_name if isinstance(error.code, ErrorCode) else str(error.code)
+    if not isinstance(error.code, ErrorCode):  # of a newer daemon
+        return Failure(error.message, Exit.ENVIRONMENT, str(error.code), error.data)
     message = error.message
-    if error.code == ErrorCode.METHOD_NOT_FOUND:
+    if error.code is ErrorCode.METHOD_NOT_FOUND:
         message = f"{message}: the running daemon is of another version; 'nibd stop' and ask again"
-    known = ErrorCode(error.code) if isinstance(error.code, ErrorCode) else None
-    exit_code = Exit.ENVIRONMENT if known is None else EXITS.get(known, Exit.ENVIRONMENT)
-    return Failure(message, exit_code, name, error.data)
+    elif error.code in (ErrorCode.INVALID_PARAMS, ErrorCode.UNSUPPORTED):
+        message = as_typed(message)
+    return Failure(message, EXITS.get(error.code, Exit.ENVIRONMENT), error.code.wire_name, error.data)
 
 
 def _of_system(error: OSError) -> str:
