@@ -224,11 +224,12 @@ def test_what_the_daemon_says_of_a_checkout_is_the_checkout_s(paths: Paths, chec
     trouble = f"{checkout.work_tree}: disk full"
 
     found = [
-        (c.name, c.found)
+        (c.name, c.found, c.advice)
         for c in doctor.check_repositories(paths, [trouble, "embedding: no memory", "reranker: none"])
     ]
 
-    assert found[1:] == [("repository", trouble), ("daemon", "embedding: no memory")]
+    advice = f"'nibd init {checkout.work_tree}' tries again at once; {paths.log_file} may say more"
+    assert found[1:] == [("repository", trouble, advice), ("daemon", "embedding: no memory", "")]
 
 
 def test_what_of_a_repository_is_not_honoured_is_a_warning(paths: Paths, checkout: Checkout) -> None:

@@ -283,10 +283,12 @@ def test_a_status_before_the_first_commit_or_snapshot_can_be_shown() -> None:
     assert "files: not counted yet" in text
 
 
-def test_a_failed_view_or_an_error_is_trouble_and_an_absent_view_is_not() -> None:
+def test_failed_views_and_relations_and_an_error_are_trouble_and_absent_ones_are_not() -> None:
     assert not has_failed(status())
     assert has_failed(status(error="HEAD can't be read"))
     assert has_failed(status(views={"lexical": view(state="failed", reason="crashed")}))
+    for state, is_trouble in (("failed", True), ("absent", False), ("building", False)):
+        assert has_failed(status(relations={"python": view(state=state)})) is is_trouble
 
 
 def test_the_passing_of_time_is_no_change() -> None:

@@ -300,7 +300,8 @@ def check_repositories(
         check = check_hooks(checkout, paths.marker(checkout.repository))
         yield check
         if check.verdict is not Verdict.PROBLEM:  # else the daemon's is the same trouble in other words
-            yield from (_problem("repository", each, "") for each in own)
+            advice = f"'nibd init {checkout.work_tree}' tries again at once; {paths.log_file} may say more"
+            yield from (_problem("repository", each, advice) for each in own)
     others = [each for each in reported if each not in theirs and not each.startswith(RERANKER)]
     yield from (_problem("daemon", each, "") for each in others)
     yield from (_warning("repository", each, "") for each in notes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -64,11 +64,12 @@ async def relations_json(
     serving, record = now.relating[family], now.newest.snapshot.relations[family]
     upkeep = coordinator.relations
     record = upkeep.now(state.checkout.id, family, record)
-    lost, failure = upkeep.losses.of(state.checkout.repository), upkeep.failures.get(state.checkout.id)
+    lost = upkeep.losses.of(state.checkout.repository)
+    failure = upkeep.failures.of(state.checkout.id, now.newest.snapshot.tree)
     if lost:
         why = f"the relations were damaged and are being made again: {lost.reason}"
         record = replace(record, state=State.BUILDING, assurance=None, reason=why)
-    elif record.state is State.BUILDING and failure:
+    if record.state is State.BUILDING and failure and not (lost and lost.reason == failure):
         record = replace(record, state=State.FAILED, reason=f"it failed and is tried again: {failure}")
     elif record.state is State.READY and failure:
         reasons = filter(None, (record.reason, f"what was done last with them failed: {failure}"))
@@ -230,9 +231,7 @@ def doctor(coordinator: Coordinator) -> JsonObject:
     if embedding.reranking.failure:
         problems.append(f"reranker: {embedding.reranking.failure}")
     for state in coordinator.states.values():
-        failed = coordinator.relations.failures.get(state.checkout.id)
-        if failed:
-            problems.append(f"{state.checkout.work_tree}: relations: {failed}")
+        problems += [f"{state.checkout.work_tree}: {what}" for what in _failed_relations(coordinator, state)]
     own = statistics(coordinator)
     return {
         "paths": {
@@ -254,6 +253,19 @@ def doctor(coordinator: Coordinator) -> JsonObject:
             for note in state.published.snapshot.notes
         ],
     }
+
+
+def _failed_relations(coordinator: Coordinator, state: CheckoutState) -> Iterator[str]:
+    """What failed of the relations of the tree that the checkout shows."""
+    if state.published is None:
+        return
+    snapshot = state.published.snapshot
+    failure = coordinator.relations.failures.of(state.checkout.id, snapshot.tree)
+    if failure:
+        yield f"relations: {failure}"
+    for family, record in snapshot.relations.items():
+        if record.state is State.FAILED:
+            yield f"relations {family}: {record.reason}"
 
 
 def _stale_reason(

@@ -19,8 +19,9 @@ _COLOURS = {"ready": "green", "building": "yellow", "failed": "red", "partial": 
 
 
 def has_failed(status: JsonObject) -> bool:
-    """Whether HEAD or a view is in trouble."""
-    return bool(status["error"]) or any(view["state"] == "failed" for view in status["views"].values())
+    """Whether HEAD, a view, or the relations of a family are in trouble."""
+    shown = (*status["views"].values(), *status["relations"].values())
+    return bool(status["error"]) or any(each["state"] == "failed" for each in shown)
 
 
 def render(status: JsonObject, style: Style, width: int | None) -> str:

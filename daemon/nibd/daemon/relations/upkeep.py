@@ -28,6 +28,7 @@ import structlog
 from nibd.daemon.child_jobs import DAMAGED
 from nibd.daemon.paths import Paths
 from nibd.daemon.registry import Checkout
+from nibd.daemon.relations.failures import WORKS, Failures
 from nibd.daemon.relations.idle import COLLECT_RUNNING, COLLECT_STARTING, IDLE, QUIET_S, IdleWork
 from nibd.daemon.relations.installed import Installed, Seen, have_changed, stamps
 from nibd.daemon.relations.losses import Losses, Lost
@@ -56,9 +57,6 @@ LASTING_TRIES = 3
 """After so many failures in a row something need not come soon by itself."""
 
 STAGES = {"relate": "relations", "verify": "relations again", "audit": "audit", "agree": "agreement"}
-
-WORKS = frozenset({"relate", "verify"})
-"""What a snapshot's relations come from."""
 
 Publish = Callable[[Checkout], None]
 Damaged = Callable[[Checkout, str], None]
@@ -100,6 +98,7 @@ class Upkeep:
         self.navigators = Navigators(settings, places, paths, log)
         self.unpublished = Unpublished()
         self.losses = Losses()
+        self.failures = Failures()
         self._settings = settings
         self._places = places
         self._paths = paths
@@ -111,8 +110,6 @@ class Upkeep:
         self._pauses = Pauses()
         self._installed = Installed(compare_s)
         self._idle = IdleWork()
-        self.failures: dict[CheckoutId, str] = {}
-        """Why the last work for a checkout failed."""
         self.waiting: dict[CheckoutId, Mapping[str, str]] = {}
         """By family, why the relations of a checkout's tree are not made yet."""
 
@@ -171,7 +168,7 @@ class Upkeep:
         self.unpublished.forget(checkout.id)
         self._installed.forget(checkout.id)
         self._idle.forget(checkout.id)
-        self.failures.pop(checkout.id, None)
+        self.failures.forget(checkout.id)
         self.waiting.pop(checkout.id, None)
         self._pauses.end(checkout.id)
         work = self._working.get(checkout.repository)
@@ -291,7 +288,7 @@ class Upkeep:
         elif work.method in IDLE:  # of no consequence to the relations themselves
             self._idle.tried(checkout.id, work.method, work.tree)
             return
-        self.failures[checkout.id] = str(error)
+        self.failures.failed(checkout.id, work.method, work.tree, str(error))
         most = MOST_TRIES if data == SERVER_FAILED else math.inf
         watched = stamps(self._places.watched())
         kind = f"{type(error).__name__} {code} {data}"
@@ -305,7 +302,7 @@ class Upkeep:
         if work.method == "collect":
             log.info("relations_collected", **result["rows"])
             return
-        self.failures.pop(checkout.id, None)
+        self.failures.succeeded(checkout.id, work.method)
         self._idle.tried(checkout.id, work.method, work.tree)
         if result["put_off"]:
             log.info("audit_put_off", reasons=result["put_off"])
