@@ -208,7 +208,7 @@ def test_a_repository_that_cannot_be_read_is_refused_before_a_daemon_starts(
     Repo(tmp_path / "x").git("init", "-q", "--bare", bare)
 
     assert "bare repository" in home.nibd("init", bare, status=3).err
-    assert "can't be opened" in home.nibd("init", tmp_path / "nowhere", status=3).err
+    assert f"{tmp_path / 'nowhere'} is not there" in home.nibd("init", tmp_path / "nowhere", status=3).err
     assert not home.socket.exists()
 
 

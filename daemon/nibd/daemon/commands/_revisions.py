@@ -10,7 +10,7 @@ from nibd.daemon.commands._failures import CommandError, Exit
 
 
 def commit_of(revision: str, path: str) -> str:
-    """The id of the commit that `revision` shows in the repository that holds `path`.
+    """The id of the commit that `revision` names in the repository that holds `path`.
 
     Raises CommandError: there is no such commit, which is what was typed; or no repository, or no git.
     """
@@ -19,14 +19,15 @@ def commit_of(revision: str, path: str) -> str:
         done = _git(folder, "rev-parse", "--quiet", "--verify", "--end-of-options", f"{revision}^{{commit}}")
         if done.returncode == 0:
             return done.stdout.decode().strip()
-        in_repository = _git(folder, "rev-parse", "--git-dir")
+        found = _git(folder, "rev-parse", "--show-toplevel")
     except FileNotFoundError as error:
         raise CommandError(f"{error.filename} is not there, so {revision!r} can't be looked up") from error
-    if in_repository.returncode != 0:
-        message = f"{revision!r} can't be looked up in {folder}: {_said(in_repository)}"
+    if found.returncode != 0:
+        message = f"{revision!r} can't be looked up in {folder}: {_said(found)}"
         raise CommandError(message, Exit.ENVIRONMENT, "git")
     why = f": {_said(done)}" if _said(done) else ""
-    raise CommandError(f"{revision!r} shows no commit in {folder}{why}", Exit.USAGE, "unknown_revision")
+    top = os.fsdecode(found.stdout.removesuffix(b"\n"))
+    raise CommandError(f"{revision!r} names no commit in {top}{why}", Exit.USAGE, "unknown_revision")
 
 
 def _git(folder: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:

@@ -1,7 +1,8 @@
 """`nibd remove`: forget a checkout and take its hooks away.
 
-PATH may be a folder that is gone, and where it is neither a folder nor in a checkout, the name by which
-`nibd list` has it. Linked work trees share hooks: these go with the last one (`nibd.hooks` keeps count).
+PATH is the top of the checkout, which may be gone, or the name by which `nibd list` has it. A path further
+down is refused: who names a folder of a checkout hardly means all of it.
+Linked work trees share hooks: these go with the last one (`nibd.hooks` keeps count).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "path",
         metavar="PATH",
         nargs="?",
-        help="a file or folder in the checkout, which may be gone, or its name in 'nibd list' "
+        help="the top folder of the checkout, which may be gone, or its name in 'nibd list' "
         "(default: the working directory)",
     )
 
@@ -50,13 +51,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _path_of(client: Client, argument: str | None) -> str:
-    """The path of the registered checkout that holds the argument's path or has it for a name."""
+    """The path of the registered checkout whose top the argument is, or whose name. Raises CommandError."""
     checkouts = _daemon.expect(client.call("repository.list"))["checkouts"]
     real = Path(_daemon.real_path(argument))
     holding = [str(each["path"]) for each in checkouts if _holds(each["path"], real)]
-    if holding:
-        return max(holding, key=len)
+    top = max(holding, key=len) if holding else None
+    if top == str(real):
+        return top
     named = [str(each["path"]) for each in checkouts if argument in (each["name"], each["checkout"])]
+    if top is not None and named != [top]:
+        calls = f", and the name of {', '.join(named)}" if named else ""
+        message = f"{real} is in the checkout {top}{calls}; give the top of the one to forget"
+        raise CommandError(message, Exit.USAGE, "usage")
     if len(named) > 1:
         raise CommandError(
             f"several are called {argument}: {', '.join(named)}; say which", Exit.USAGE, "usage"

@@ -54,22 +54,23 @@ def is_present(location: CheckoutLocation) -> bool:
 def read_format(common_dir: Path) -> Format:
     """How the repository stores objects and refs, and whether a remote keeps some of its objects."""
     settings = _configuration(common_dir)
-    promisors = [
-        name for name in settings if name.startswith("remote.") and name.endswith(".promisor")
-    ]
+    promisors = [name for name in settings if name.startswith("remote.") and name.endswith(".promisor")]
     return Format(
         object_format=settings.get("extensions.objectformat", "sha1").lower(),
         ref_storage=settings.get("extensions.refstorage", "files").lower(),
-        is_partial="extensions.partialclone" in settings
-        or any(_flag(settings, name) for name in promisors),
+        is_partial="extensions.partialclone" in settings or any(_flag(settings, name) for name in promisors),
     )
 
 
 def _existing_folder(path: Path) -> Path:
     try:
         real = path.resolve(strict=True)
-    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of symlinks
-        raise NotARepository(f"{path} can't be opened: {error}") from error
+    except FileNotFoundError as error:
+        raise NotARepository(f"{path} is not there") from error
+    except RuntimeError as error:
+        raise NotARepository(f"{path} can't be opened: it is a loop of symbolic links") from error
+    except OSError as error:
+        raise NotARepository(f"{path} can't be opened: {error.strerror or error}") from error
     return real if real.is_dir() else real.parent
 
 
