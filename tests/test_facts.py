@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +17,7 @@ from lexical_corpus import LANGUAGE, MadeFile, facts_of, made_file
 from nibd.stores.bounded_cache import BoundedCache
 from nibd.stores.errors import CorruptFacts, StoreError
 from nibd.stores.fact_terms import TermCounts, pack_terms
-from nibd.stores.facts import FactStore
+from nibd.stores.facts import EncodedFact, FactStore
 from nibd.stores.types import BlobId, Facts, Skip, UnitTerms
 
 PROFILE = "extractor-1"
@@ -136,12 +138,23 @@ def test_a_changed_row_is_reported_with_its_blob_and_can_be_put_again(
     with sqlite3.connect(tmp_path / "facts.db") as database:
         database.execute(f"UPDATE fact SET {column} = substr({column}, 1, length({column}) - 1)")
     database.close()
-    for read in (store.get, store.units, store.text_ids, store.counts):
+    for read in (store.get, store.units, store.recent_units, store.text_ids, store.counts):
         with pytest.raises(CorruptFacts) as raised:
             read(FILE.blob, LANGUAGE)
         assert (raised.value.blob, raised.value.language) == (FILE.blob, LANGUAGE)
     put(store, FILE)
     assert store.get(FILE.blob, LANGUAGE) == facts_of(FILE)
+
+
+@pytest.mark.parametrize("rows", [5, {"a": 1}, [[9]], [[]], [7], [["L9", 1, 2]]])
+def test_units_that_are_none_are_reported_whenever_they_are_made(store: FactStore, rows: object) -> None:
+    """Of a row with a right checksum, which some other program wrote."""
+    units = zlib.compress(json.dumps(rows).encode())
+    store.put_encoded([EncodedFact(FILE.blob, LANGUAGE, (None, 1, 0, units, "[]", "[]", b"", b""))])
+    for read in (store.units, store.recent_units):
+        with pytest.raises(CorruptFacts) as raised:
+            list(read(FILE.blob, LANGUAGE))
+        assert (raised.value.blob, raised.value.language) == (FILE.blob, LANGUAGE)
 
 
 def test_a_batch_that_fails_keeps_those_before_it(store: FactStore) -> None:

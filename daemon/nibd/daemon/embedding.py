@@ -91,7 +91,7 @@ class Embedding:
             self._warming = asyncio.ensure_future(self._load_quietly())
 
     async def query(self, text: str) -> bytes:
-        """The vector of a query: little-endian float32. Raises `RpcError` or `ChildDied`."""
+        """The vector of a query: little-endian float32. Raises `RpcError`, `ChildDied` or `OSError`."""
         await self.load()
         found = await self._child.call("embed_query", {"texts": [text]})
         return base64.b64decode(found["vectors"][0])

@@ -82,10 +82,10 @@ class Reranking:
         return self.failure or "warming"
 
     async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        """Raises `RpcError` or `ChildDied`."""
+        """Raises `RpcError`, `ChildDied` or `OSError`."""
         try:
             found = await self._child.call("rerank", {"query": query, "texts": [*texts]})
-        except ChildDied as died:  # perhaps of what it was asked: it is not loaded for each search
+        except (ChildDied, OSError) as died:  # perhaps of what it was asked: it is not loaded for each search
             self._failed(died)
             raise
         self._next_pause_s = FIRST_PAUSE_S

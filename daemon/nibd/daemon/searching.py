@@ -207,7 +207,7 @@ class Searching:
             return replace(meaning, lacking="warming")
         try:
             return replace(meaning, vector=await embedding.query(asked.query))
-        except (RpcError, ChildDied) as error:
+        except (RpcError, ChildDied, OSError) as error:
             if not is_dense:
                 return replace(meaning, lacking=str(error))
             raise RpcError(ErrorCode.VIEW_NOT_READY, f"the query could not be embedded: {error}") from error
@@ -254,8 +254,10 @@ class SecondLook:
             with found.trace.stage("reranker"):
                 scores = self.score(question.query, [paired(hit, self.read(hit)) for hit in first])
             found, self.hits = reranked(found, scores), len(scores)
-        except (RpcError, ChildDied, TimeoutError) as error:
+        except TimeoutError as error:
             self.missing = str(error) or "it took too long"
+        except (RpcError, ChildDied, OSError) as error:
+            self.missing = str(error)
         return cut(found, question.offset, question.k)
 
     def told(self) -> JsonObject:

@@ -61,7 +61,8 @@ class Supervisor:
         notify: Notify | None = None,
         unwanted: asyncio.Event | None = None,
     ) -> Any:
-        """Ask the child, starting it when none runs. Raises `ChildDied` or the child's `RpcError`.
+        """Ask the child, starting it when none runs. Raises `ChildDied`, the child's `RpcError`, or `OSError`
+        when none can be started.
 
         `unwanted` as in `ChildProcess.call`.
         """

@@ -19,6 +19,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -189,7 +190,8 @@ class FactStore:
         if units is None:
             counted = self._counts.get(key)
             packed = self._required(blob, language)["units"] if counted is None else counted.units
-            units = self._decoded(blob, language, lambda: unpack_units(packed))
+            damaged = partial(CorruptFacts, self._db.path, blob, language)
+            units = self._decoded(blob, language, lambda: unpack_units(packed, damaged))
             self._units.put(key, units, len(units) * UNIT_BYTES)
         return units
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any, overload
 
@@ -22,18 +22,25 @@ def pack_units(units: Sequence[Unit]) -> bytes:
     return zlib.compress(json.dumps(rows, separators=(",", ":")).encode(), 1)
 
 
-def unpack_units(column: bytes) -> KeptUnits:
-    """Raises `ValueError` or `zlib.error` for what `pack_units` has not made; nothing gives no units."""
-    return KeptUnits(json.loads(zlib.decompress(column)) if column else [])
+def unpack_units(column: bytes, damaged: Callable[[], Exception] = ValueError) -> KeptUnits:
+    """Raises `ValueError` or `zlib.error` for what `pack_units` has not made; nothing gives no units.
+
+    A row is made a unit when it is asked for: what `damaged` gives is raised then where it is none.
+    """
+    rows = json.loads(zlib.decompress(column)) if column else []
+    if not isinstance(rows, list):
+        raise ValueError("units are a list")
+    return KeptUnits(rows, damaged)
 
 
 class KeptUnits(Sequence[Unit]):
     """Units that are made when they are asked for. For several threads: who makes one makes it equal."""
 
-    __slots__ = ("_units",)
+    __slots__ = ("_damaged", "_units")
 
-    def __init__(self, rows: list[Any]) -> None:
+    def __init__(self, rows: list[Any], damaged: Callable[[], Exception]) -> None:
         self._units = rows
+        self._damaged = damaged
 
     def __len__(self) -> int:
         return len(self._units)
@@ -48,8 +55,11 @@ class KeptUnits(Sequence[Unit]):
         found = self._units[at]
         if isinstance(found, Unit):
             return found
-        level, *rest = found
-        unit = self._units[at] = Unit(Level(level), *rest)
+        try:
+            level, *rest = found
+            unit = self._units[at] = Unit(Level(level), *rest)
+        except (TypeError, ValueError) as error:
+            raise self._damaged() from error
         return unit
 
     def __iter__(self) -> Iterator[Unit]:
