@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -17,9 +18,9 @@ from bm25_oracle import FIELD_WEIGHTS, file_documents, ranked, unit_documents
 from lexical_corpus import MadeFile, Paragraph, made_file
 from lexical_shelf import Shelf
 from nibd.query import lexical as lexical_query
-from nibd.query.lexical import LexicalHit, search, search_with_work, tantivy_idf
+from nibd.query.lexical import LexicalHit, search, tantivy_idf
 from nibd.query.lexical_scores import Scorer
-from nibd.stores.lexical import Field, LexicalGeneration, Population
+from nibd.stores.lexical import Candidate, Field, LexicalGeneration, Population
 from nibd.stores.types import Level, RepoPath
 
 LEVELS = (None, Level.FILE, Level.SCOPE, Level.CALLABLE)
@@ -184,9 +185,16 @@ def test_a_hit_that_the_first_list_ranks_below_the_cut_is_found(
     assert raw[0].located().address.path == b"a.py"
     monkeypatch.setattr(lexical_query, "FIRST_CANDIDATES", 1)
     monkeypatch.setattr(lexical_query, "CANDIDATES_PER_HIT", 1)
-    result = search_with_work(generation, shelf.facts, "needle", None, 1)
-    assert [hit.path for hit in result.hits] == [b"b.py"]
-    assert result.widened == 1
+    asked: list[int] = []
+    list_of = LexicalGeneration.candidates
+
+    def candidates(*arguments: Any) -> list[Candidate]:
+        asked.append(arguments[4])
+        return list_of(*arguments)
+
+    monkeypatch.setattr(LexicalGeneration, "candidates", candidates)
+    assert [hit.path for hit in search(generation, shelf.facts, "needle", None, 1)] == [b"b.py"]
+    assert asked == [1, 8]
 
 
 def test_every_bound_is_at_least_the_exact_score(worn: Worn) -> None:

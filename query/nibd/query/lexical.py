@@ -85,15 +85,6 @@ class LexicalHit:
 
 
 @dataclass(frozen=True, slots=True)
-class LexicalResult:
-    """Hits in order, and the work that they took: documents scored, lists that ended too early."""
-
-    hits: list[LexicalHit]
-    scored: int
-    widened: int
-
-
-@dataclass(frozen=True, slots=True)
 class _Plan:
     """A query against one generation. `terms` by field, in the order of summing.
 
@@ -116,20 +107,6 @@ def search(
     offset: int = 0,
     within: Selection | None = None,
 ) -> list[LexicalHit]:
-    """The hits of `search_with_work`."""
-    return search_with_work(generation, facts, query, level, k, offset=offset, within=within).hits
-
-
-def search_with_work(
-    generation: LexicalGeneration,
-    facts: FactStore,
-    query: str | Mapping[str, float],
-    level: Level | None,
-    k: int,
-    *,
-    offset: int = 0,
-    within: Selection | None = None,
-) -> LexicalResult:
     """Rank units of a level (of any level: `None`) or, at L0, files: hits `offset` to `offset + k`.
 
     The query is a text, or terms with their weights. Only what `within` has is ranked; the statistics stay
@@ -140,7 +117,7 @@ def search_with_work(
     times = Counter(tokenize(query)) if isinstance(query, str) else query
     plan = _plan(generation, population, times)
     if not plan.weights or k <= 0 or (within is not None and not within.paths):
-        return LexicalResult([], 0, 0)
+        return []
     scorer = Scorer(population, generation.totals(population), facts, plan.terms)
     at_level = within.only_level if level is None and within is not None else level
     if population is Population.FILES:
@@ -150,8 +127,7 @@ def search_with_work(
     def candidates(limit: int) -> list[Candidate]:
         return generation.candidates(population, plan.weights, at_level, limit, few)
 
-    best, widened = _best(candidates, plan, scorer, offset + k, within)
-    return LexicalResult(best[offset:], scorer.scored, widened)
+    return _best(candidates, plan, scorer, offset + k, within)[offset:]
 
 
 def _best(
@@ -160,25 +136,25 @@ def _best(
     scorer: Scorer,
     wanted: int,
     within: Selection | None,
-) -> tuple[list[LexicalHit], int]:
-    """The first `wanted` hits, and how often the list of candidates ended too early to know them."""
+) -> list[LexicalHit]:
+    """The first `wanted` hits."""
     best: list[tuple[_Order, Located]] = []  # their orders are distinct
-    limit, widened, seen = max(FIRST_CANDIDATES, CANDIDATES_PER_HIT * wanted), 0, 0
+    limit, seen = max(FIRST_CANDIDATES, CANDIDATES_PER_HIT * wanted), 0
     while True:
         found = candidates(limit)
         for candidate in found[seen:]:
             bound = candidate.score * plan.slope + plan.unbounded
             if len(best) == wanted and -best[-1][0][0] > bound:
-                return _hits(best), widened
+                return _hits(best)
             located = candidate.located()
             if within is not None and not within.has(located.address):
                 continue
             insort(best, (_order(located, scorer.score(located)), located))
             del best[wanted:]
         if len(found) < limit:
-            return _hits(best), widened
+            return _hits(best)
         # Equal scores are listed in the order of documents, so a longer list begins with this one.
-        seen, limit, widened = len(found), limit * WIDENING, widened + 1
+        seen, limit = len(found), limit * WIDENING
 
 
 _Order = tuple[float, tuple[bytes, int, int, str], int]

@@ -56,11 +56,9 @@ class Scorer:
             field: _field_terms(self._terms, terms[field], totals.average(field)) for field in terms
         }
         self._held: dict[tuple[BlobId, str], tuple[TermCounts, list[int]]] = {}
-        self.scored = 0
 
     def score(self, located: Located) -> float:
         """Raises `StoreError` or `CorruptFacts` when the document's facts can't be had."""
-        self.scored += 1
         held = self._held.get((located.blob, located.language))
         counts, positions = held or self._hold(located)
         score = 0.0

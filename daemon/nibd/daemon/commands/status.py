@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
             return _each_change(client, params, status, arguments.json)
         # The module with the live view imports rich, which takes longer than the answer.
         watch = importlib.import_module("nibd.daemon.commands._watch")
-        return int(watch.live(client, params, status))
+        return int(watch.live(client, params, status, INTERVAL_S))
 
 
 def significant(status: JsonObject) -> JsonObject:
