@@ -44,9 +44,12 @@ imports: setup
 servers: setup
 	tests/servers.sh $(NIBD_TEST_SERVERS)
 
+# Twice as many as processors, since most of a test is waiting for a process that it started.
+WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+
 # The last lines name what was skipped, and why.
 unit: servers
-	$(BIN)/pytest -n auto -q -rs
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -rs
 
 test: lint types imports unit
 

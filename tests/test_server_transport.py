@@ -150,8 +150,8 @@ def test_patience_is_for_silence_not_for_the_whole(
         gate.read(1)
         reply("slow but steady")
         """)
-    assert connection.ask_many("x", range(20), timeout_s=1.9) == ["slow but steady"] * 20
-    assert clock.seconds >= 20
+    assert connection.ask_many("x", range(4), timeout_s=1.9) == ["slow but steady"] * 4
+    assert clock.seconds >= 4
     clock.close()
 
 
