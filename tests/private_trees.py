@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pygit2
+import pytest
 
 from gitrepo import Repo
 from nibd.repair.git import open_source
@@ -149,9 +150,16 @@ def template() -> Path:
     return made.path
 
 
-def two_commits(path: Path) -> Repo:
-    """A copy of a small repository with two commits; `one` is a tag."""
-    shutil.copytree(template(), path, symlinks=True)
-    made = Repo(path)
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    """A copy of a small repository with two commits; `one` is a tag. A module names it its own."""
+    shutil.copytree(template(), tmp_path / "repo", symlinks=True)
+    made = Repo(tmp_path / "repo")
     made.seconds += 3600
     return made
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a private tree may lie."""
+    return tmp_path / "cache" / "tree"

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import private_trees
 from gitrepo import Repo
 from nibd.repair.private_tree import (
     Moved,
@@ -22,21 +23,14 @@ from nibd.repair.private_tree.tree import BATCH
 from nibd.repair.progress import Interrupted, Progress
 from nibd.repair.text import is_utf8
 from nibd.stores.types import EMPTY_TREE, RepoPath, TreeId
-from private_trees import Content, archived, make_tree, on_disk, paths, private, times, tree_of, two_commits
+from private_trees import Content, archived, make_tree, on_disk, paths, private, times, tree_of
 
 Files = dict[bytes, Content]
 NAMES = [b"a", b"A", b"a/b", b"a/b/c", b"a/d", b"b", b"b/x.py", b"b/\xff", b"b/n\nl", b"c/d/e/f.go"]
 LINKS = {b"b": True, b"../a": True, b"/etc": False, b"../../x": False, b"a/../b": False, b"c/d": True}
 
 
-@pytest.fixture
-def repo(tmp_path: Path) -> Repo:
-    return two_commits(tmp_path / "repo")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "cache" / "tree"
+repo, folder = private_trees.repo, private_trees.folder
 
 
 def test_a_first_move_writes_what_git_archives(repo: Repo, folder: Path) -> None:

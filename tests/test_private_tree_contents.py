@@ -7,22 +7,15 @@ from pathlib import Path
 
 import pytest
 
+import private_trees
 from gitrepo import Repo
 from nibd.repair.private_tree import (
     LeftOut,
     Limits,
 )
-from private_trees import archived, on_disk, paths, private, tree_of, two_commits
+from private_trees import archived, on_disk, paths, private, tree_of
 
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Repo:
-    return two_commits(tmp_path / "repo")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "cache" / "tree"
+repo, folder = private_trees.repo, private_trees.folder
 
 
 def test_large_files_are_left_out_unless_they_are_source(repo: Repo, folder: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import private_trees
 from gitrepo import Repo
 from nibd.repair.private_tree import (
     NoRoom,
@@ -16,17 +17,9 @@ from nibd.repair.private_tree import (
     TreeGone,
 )
 from nibd.stores.types import EMPTY_TREE
-from private_trees import archived, on_disk, paths, private, times, tree_of, two_commits
+from private_trees import archived, on_disk, paths, private, times, tree_of
 
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Repo:
-    return two_commits(tmp_path / "repo")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "cache" / "tree"
+repo, folder = private_trees.repo, private_trees.folder
 
 
 def test_what_was_edited_deleted_or_added_is_healed(repo: Repo, folder: Path) -> None:

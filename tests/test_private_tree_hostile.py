@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import private_trees
 from gitrepo import Repo
 from nibd.repair.private_tree import (
     LeftOut,
@@ -14,17 +15,9 @@ from nibd.repair.private_tree import (
 )
 from nibd.repair.private_tree.names import is_safe, stays_inside
 from nibd.stores.types import RepoPath
-from private_trees import Content, archived, make_tree, on_disk, private, tree_of, two_commits
+from private_trees import Content, archived, make_tree, on_disk, private, tree_of
 
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Repo:
-    return two_commits(tmp_path / "repo")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "cache" / "tree"
+repo, folder = private_trees.repo, private_trees.folder
 
 
 def test_a_symlink_becomes_a_folder(repo: Repo, folder: Path, tmp_path: Path) -> None:

@@ -4,28 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
+import private_trees
 from gitrepo import Repo
 from nibd.repair.private_tree import (
     Placement,
     PlacementKind,
 )
 from nibd.stores.types import RepoPath
-from private_trees import archived, on_disk, private, times, tree_of, two_commits
+from private_trees import archived, on_disk, private, times, tree_of
 
 LINK = RepoPath(b"node_modules/left-pad")
 FILE = RepoPath(b"compile_commands.json")
 
 
-@pytest.fixture
-def repo(tmp_path: Path) -> Repo:
-    return two_commits(tmp_path / "repo")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "cache" / "tree"
+repo, folder = private_trees.repo, private_trees.folder
 
 
 def test_they_are_made_changed_and_removed(repo: Repo, folder: Path) -> None:
