@@ -122,6 +122,13 @@ class TestCases:
         assert [case.child for case in only.cases] == [second, third, history.git("rev-parse", "HEAD")]
         with pytest.raises(BenchError, match="no clone of owner/one"):
             relations_cases.listed(file, tmp_path / "elsewhere", 0, "go")
+        short = {"repo": "two", "language": "C", "parent": first[:10], "child": second[:10]}
+        file.write_text(json.dumps(short))
+        (chain,) = relations_cases.listed(file, clones, 0, None)
+        assert chain.cases == (relations_cases.Case(first, second),)
+        file.write_text(json.dumps(short | {"child": "0123456789"}))
+        with pytest.raises(BenchError, match="two has no commit 0123456789"):
+            relations_cases.listed(file, clones, 0, None)
 
 
 class TestFigures:

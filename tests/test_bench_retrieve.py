@@ -12,6 +12,7 @@ import pytest
 
 from gitrepo import Repo
 from nibd.bench import history_rows, intervals
+from nibd.bench.asking import Asked
 from nibd.bench.charts import Bars, Lines
 from nibd.bench.intervals import Estimate
 from nibd.bench.page import Table, page
@@ -20,9 +21,10 @@ from nibd.bench.retrieve_ablations import FEATURES, Ablated, lost
 from nibd.bench.retrieve_answers import Answered, of_files, of_symbols
 from nibd.bench.retrieve_command import main
 from nibd.bench.retrieve_figures import difference, estimate, report_answers
-from nibd.bench.retrieve_journal import sources
+from nibd.bench.retrieve_journal import Found, Journal, sources, versions
 from nibd.bench.retrieve_names import last_component
 from nibd.bench.retrieve_neighbours import indices, overlap_of
+from nibd.bench.retrieve_relations import identities, lacking
 from nibd.bench.retrieve_rows import Question
 from nibd.stores.catalog import Catalog
 from nibd.stores.repository import RepositoryFolder
@@ -272,6 +274,9 @@ class TestRun:
         assert [*first.snapshot.resolutions()] == ["python"]
         assert self.run(tmp_path, file, "--plans", "structural", "--relations").keys() == figures.keys()
         assert catalog.newest() == first
+        found = identities(())
+        assert lacking(first.snapshot, found) == []
+        assert lacking(first.snapshot, {**found, "python": "ty 999"}) == ["python"]
         catalog.close()
 
     def test_a_run_goes_on_with_what_its_journal_has(self, repo: Repo, tmp_path: Path) -> None:
@@ -286,6 +291,27 @@ class TestRun:
         assert self.run(tmp_path, file, *options) == figures
         where = ["--repositories", str(tmp_path / "mirrors"), "--cache", str(tmp_path / "cache")]
         assert main(["--rows", str(file), *where, "--journal", str(journal)]) == 1
+
+    def test_what_other_libraries_or_servers_found_is_asked_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        where = Asked("rows", "o/r", CommitId("1" * 40), tmp_path, tmp_path, [])
+        asked = []
+
+        def ask() -> Found:
+            asked.append(where)
+            return Found()
+
+        def find(options: dict[str, str]) -> int:
+            """How often anything was asked by then."""
+            Journal(tmp_path / "journal", options).found(where, ask)
+            return len(asked)
+
+        ty = {"found servers": "ty 1"}
+        assert [find(ty), find(ty), find({"found servers": "ty 2"})] == [1, 1, 2]
+        assert {"tantivy", "numpy"} <= versions().keys()
+        monkeypatch.setattr("nibd.bench.retrieve_journal.versions", lambda: {"tantivy": "999"})
+        assert [find(ty), find(ty)] == [3, 3]
 
     def test_what_other_sources_found_is_asked_again(self, tmp_path: Path) -> None:
         source = tmp_path / "a" / "nibd" / "rank.py"

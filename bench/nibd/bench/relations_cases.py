@@ -58,8 +58,9 @@ def newest(name: str, repository: Path, family: str | None, count: int) -> Chain
 def listed(file: Path, clones: Path, each: int, family: str | None) -> list[Chain]:
     """The transitions in a file of JSON lines (repo, language, parent, child, bucket), by repository.
 
-    At most `each` of one repository (0: all), the oldest child first: a commit that was the parent of one has
-    verified relations, and shows no more how they are repaired. Those whose clone is missing are an error.
+    Of one repository and family the first `each` rows (0: all), measured from the oldest child on: a commit
+    that was the parent of one has verified relations, and shows no more how they are repaired. Commits may be
+    named as git takes them. A clone or commit that is missing is a BenchError.
     """
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
     found: dict[tuple[str, str], list[Case]] = {}
@@ -74,8 +75,16 @@ def listed(file: Path, clones: Path, each: int, family: str | None) -> list[Chai
 
 
 def _chain(name: str, clone: Path, family: str, cases: Sequence[Case]) -> Chain:
-    newest_first = _git(clone, "rev-list", "--no-walk=sorted", *(case.child for case in cases)).split()
-    return Chain(name, clone, family, tuple(sorted(cases, key=lambda each: -newest_first.index(each.child))))
+    whole = [Case(_commit(clone, each.parent), _commit(clone, each.child), each.bucket) for each in cases]
+    newest_first = _git(clone, "rev-list", "--no-walk=sorted", *(each.child for each in whole)).split()
+    return Chain(name, clone, family, tuple(sorted(whole, key=lambda each: -newest_first.index(each.child))))
+
+
+def _commit(clone: Path, named: str) -> str:
+    try:
+        return _git(clone, "rev-parse", "--verify", "--end-of-options", f"{named}^{{commit}}").strip()
+    except BenchError as error:
+        raise BenchError(f"{clone} has no commit {named}") from error
 
 
 def evenly_spread(values: Sequence[T], most: int) -> list[T]:

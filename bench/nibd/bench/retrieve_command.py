@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from nibd.bench import asking, retrieve_views
 from nibd.bench.report import Report
@@ -21,6 +22,7 @@ from nibd.bench.retrieve_figures import report_answers
 from nibd.bench.retrieve_journal import Found, Journal
 from nibd.bench.retrieve_neighbours import report_neighbours, searched
 from nibd.bench.retrieve_plans import NEED_VECTORS, PLANS, Asker
+from nibd.bench.retrieve_relations import identities
 from nibd.bench.retrieve_views import Embedding
 from nibd.query.planning import Plan
 from nibd.repair.embedding import DEFAULT_MODEL
@@ -47,12 +49,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _of_commits(options: argparse.Namespace, report: Report) -> Iterator[tuple[str, Found]]:
     """Of each commit, with the title of its rows."""
-    journal = Journal(options.journal, {name: getattr(options, name) for name in DECIDING})
     commits = [*asking.asked(options)]
     began = time.perf_counter()
     wants_vectors = options.indices or bool(NEED_VECTORS & set(options.plans))
     with retrieve_views.embedding(options.cache, options.model if wants_vectors else None) as embedding:
-        how = retrieve_views.How(options.workers, embedding, options.servers if options.relations else None)
+        how = retrieve_views.How(
+            options.workers, embedding, tuple(options.servers) if options.relations else None
+        )
+        journal = Journal(options.journal, _deciding(options, how))
         for at, asked in enumerate(commits, 1):
             where = f"{asked.repository} {asked.commit[:10]}"
             with report.guarded(where):
@@ -61,6 +65,14 @@ def _of_commits(options: argparse.Namespace, report: Report) -> Iterator[tuple[s
                 left = (time.perf_counter() - began) / at * (len(commits) - at) / 60
                 said = f"file R@10 {_recalls(found.answers)}; {left:.0f} min to go"
                 print(f"  {at} of {len(commits)}, {where}: {said}", flush=True)
+
+
+def _deciding(options: argparse.Namespace, how: retrieve_views.How) -> dict[str, Any]:
+    """The options that decide what is found, and which model and servers they mean here and now."""
+    return {name: getattr(options, name) for name in DECIDING} | {
+        "vectors": how.embedding.embedder.profile if how.embedding else None,
+        "found servers": dict(identities(how.servers)) if how.servers is not None else None,
+    }
 
 
 def _found(

@@ -1,8 +1,9 @@
 """What was found, commit by commit, in a file with which a run that was broken off goes on.
 
 A line of JSON for each commit. Its *key* is of everything that decides what is found: the sources of bench,
-query, repair and stores, the options, the commit and the questions. What other code, options or questions
-gave is passed over, and so is a line that was cut off. Times are those of the run that measured them.
+query, repair and stores, the versions of the libraries that parse, rank and embed, what the caller says of
+model and language servers, the options, the commit and the questions. What others gave is passed over, and so
+is a line that was cut off. Times are those of the run that measured them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,11 @@ from nibd.bench.retrieve_rows import Question
 from nibd.repair.policy import EXTRACTOR
 
 DECIDING = (bench, query, repair, stores)
+LIBRARIES = (
+    "faiss-cpu", "google-re2", "numpy", "pygit2", "pystemmer", "sentence-transformers", "tantivy",
+    "tokenizers", "torch", "transformers", "tree-sitter", "tree-sitter-language-pack",
+)  # fmt: skip
+"""Those by which an upgrade may change what is found."""
 
 
 @dataclass(slots=True)
@@ -40,11 +48,12 @@ class Found:
 
 
 class Journal:
-    """`options` are those that decide what is found. Without a file nothing is kept."""
+    """`options` are those that decide what is found, with what stands behind them. Without a file nothing is
+    kept."""
 
     def __init__(self, file: Path | None, options: Mapping[str, Any]) -> None:
         self._file = file
-        self._how = [sources(part.__path__[0] for part in DECIDING), EXTRACTOR, options]
+        self._how = [sources(part.__path__[0] for part in DECIDING), EXTRACTOR, versions(), options]
         self._kept = dict(_read(file)) if file is not None and file.exists() else {}
 
     def found(self, asked: Asked, otherwise: Callable[[], Found]) -> Found:
@@ -61,6 +70,15 @@ class Journal:
     def _key(self, asked: Asked) -> str:
         what = [self._how, asked.title, asked.repository, asked.commit, [asdict(q) for q in asked.questions]]
         return _digest([json.dumps(what, sort_keys=True, default=str).encode()])
+
+
+def versions() -> dict[str, str]:
+    """Of the libraries that are installed."""
+    found = {}
+    for name in LIBRARIES:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def sources(folders: Iterable[str]) -> str:

@@ -7,13 +7,13 @@ and relations are made for whoever wants them.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from nibd.bench.rebuild import NO_DENSE, side
-from nibd.bench.retrieve_relations import lacks_relations, with_relations
+from nibd.bench.retrieve_relations import identities, lacking, with_relations
 from nibd.query.expansion import Related
 from nibd.query.navigation_view import CachedRelations
 from nibd.query.ranking.candidates import Tree
@@ -58,7 +58,7 @@ class How:
 
     workers: int | None = None
     embedding: Embedding | None = None
-    servers: Sequence[Path] | None = None
+    servers: tuple[Path, ...] | None = None
 
 
 LEXICAL_ALONE = How()
@@ -171,7 +171,7 @@ def _made(source: GitSource, commit: CommitId, folder: Path, how: How) -> Snapsh
             _embed(how.embedding)
             outcome = repair_dense(step, target) or outcome
         snapshot = outcome.publication.snapshot
-        if how.servers is not None and lacks_relations(snapshot):
+        if how.servers is not None and lacking(snapshot, identities(how.servers)):
             snapshot = with_relations(step, target, snapshot, how.servers)
         return snapshot
 
@@ -180,7 +180,7 @@ def _is_enough(snapshot: Snapshot, how: How) -> bool:
     lexical, dense = snapshot.views[View.LEXICAL], snapshot.views[View.DENSE]
     if lexical.state is not State.READY or lexical.profile != Policy().profile:
         return False
-    if how.servers is not None and lacks_relations(snapshot):
+    if how.servers is not None and lacking(snapshot, identities(how.servers)):
         return False
     if how.embedding is None:
         return True

@@ -44,6 +44,12 @@ _Versions = tuple[RepoPath, TreeEntry | None, TreeEntry | None]
 _NO_TEXT = frozenset({Skip.SYMLINK, Skip.SUBMODULE, Skip.MISSING_OBJECT})
 
 
+def profile_of(server: str, dependencies: str = "") -> ProfileId:
+    """The profile of relations by a server of this identity, with what is installed of this one."""
+    parts = (RELATIONS_VERSION, server, dependencies)
+    return ProfileId(hashlib.blake2b("\0".join(parts).encode(), digest_size=16).hexdigest())
+
+
 @dataclass(frozen=True, slots=True)
 class Building:
     """How relations are made that there were none of: what is told of it, and who takes its parts."""
@@ -212,8 +218,7 @@ class Relating:
     def profile(self, family: str) -> ProfileId:
         """What the family's relations depend on outside the tree. Raises ServerMissing."""
         server = self.workspace.installed(family).identity
-        parts = (RELATIONS_VERSION, server, self.workspace.dependencies(family).identity)
-        return ProfileId(hashlib.blake2b("\0".join(parts).encode(), digest_size=16).hexdigest())
+        return profile_of(server, self.workspace.dependencies(family).identity)
 
     def _related(
         self,
