@@ -8,11 +8,12 @@ from nibd.stores.types import RepositoryId
 HERE, THERE = RepositoryId("r"), RepositoryId("s")
 
 
-def test_what_is_to_be_discarded_stays_so_whatever_is_found_after_it() -> None:
+def test_what_is_lost_is_so_once_whoever_finds_it_again() -> None:
     losses = Losses()
-    losses.lose(HERE, "a difference", discard=True)
-    losses.lose(HERE, "removed", discard=False)
-    assert (losses.of(HERE), losses.of(THERE)) == (Lost("removed", True), None)
+    assert losses.lose(HERE, "a difference", discard=True)
+    assert not losses.lose(HERE, "removed", discard=False)
+    assert not losses.lose(HERE, "a difference", discard=True)
+    assert (losses.of(HERE), losses.of(THERE)) == (Lost("a difference", True), None)
 
 
 def test_what_was_lost_when_they_were_begun_is_over_when_they_are_made() -> None:
@@ -24,13 +25,23 @@ def test_what_was_lost_when_they_were_begun_is_over_when_they_are_made() -> None
     assert (losses.of(HERE), losses.remade(HERE), losses.remade(THERE)) == (None, 1, 0)
 
 
-def test_what_was_lost_since_they_were_begun_stays_lost() -> None:
+def test_what_is_found_while_they_are_made_anew_does_not_have_them_made_once_more() -> None:
+    losses = Losses()
+    losses.lose(HERE, "a difference", discard=True)
+    begun = losses.of(HERE)
+    losses.lose(HERE, "can't be read: they are being made", discard=False)
+    losses.lose(HERE, "the same difference", discard=True)
+    losses.made(HERE, begun)
+    assert (losses.of(HERE), losses.remade(HERE)) == (None, 1)
+
+
+def test_what_has_been_lost_since_they_were_begun_stays_lost() -> None:
     losses = Losses()
     begun = losses.of(HERE)
-    losses.lose(HERE, "a difference", discard=True)
+    losses.lose(HERE, "removed", discard=False)
     losses.made(HERE, begun)
-    assert (losses.of(HERE), losses.remade(HERE)) == (Lost("a difference", True), 0)
+    assert (losses.of(HERE), losses.remade(HERE)) == (Lost("removed", False), 0)
     begun = losses.of(HERE)
-    losses.lose(HERE, "another difference", discard=True)
+    assert losses.lose(HERE, "a difference", discard=True), "more is to be discarded"
     losses.made(HERE, begun)
-    assert (losses.of(HERE), losses.remade(HERE)) == (Lost("another difference", True), 1)
+    assert (losses.of(HERE), losses.remade(HERE)) == (Lost("a difference", True), 1)

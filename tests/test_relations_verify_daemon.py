@@ -126,11 +126,7 @@ def test_published_relations_equal_those_of_fresh_servers_or_the_difference_is_n
         }
     ]
 
-    def is_right_again() -> bool:
-        found = home.json("refs", "greet", "--repo", repo.path, status=None)
-        return [hit["path"] for hit in found.get("hits", ())] == ["app.py", "app.py"]
-
-    wait_until(is_right_again, WAIT_S, "what was said to be exact to be made anew")
+    wait_until(lambda: users(home, repo) == ["app.py", "app.py"], WAIT_S, "them to be made anew")
     python(home, repo, "exact")
     assert home.json("verify", "--relations", repo.path)["equal"]
 
@@ -177,12 +173,26 @@ def test_wrong_relations_are_made_anew_once_whoever_finds_them_wrong(home: Home,
         wait_until(lambda: second.stages, WAIT_S, "the second to be told that it waits")
         stopped.resume()
         assert not first.verdict()["equal"]
+        wait_until(lambda: users(home, repo) == ["app.py", "app.py"], WAIT_S, "them to be made anew")
         found = second.verdict()
     assert found is None or found["views"]["structural"]["equal"]
     python(home, repo, "exact")
     assert home.json("verify", "--relations", repo.path)["equal"]
     assert made(home) == before + 1
+    assert len(logged(home, "relations_damaged")) == 1
     assert not logged(home, "view_damaged")
+
+
+def users(home: Home, repo: Repo) -> list[str] | None:
+    """The files that refer to greet, by what is stored; `None`: that can't be read now."""
+    asked = {"path": str(repo.path), "operation": "references", "name": "greet", "provider": "static"}
+    try:
+        with Client(home.socket, WAIT_S) as client:
+            return [hit["path"] for hit in client.call("navigate", asked)["hits"]]
+    except RpcError as error:
+        if error.code != ErrorCode.VIEW_NOT_READY:
+            raise
+        return None
 
 
 def commands(process: psutil.Process) -> list[str]:

@@ -73,6 +73,7 @@ class Answering:
         tells. Raises RpcError: there is none, or it can't be read."""
         views = self._coordinator.views(state.checkout.repository)
         profile = self._coordinator.embedding.profile
+        remade = self._coordinator.remade(state)
 
         def looked() -> Looked[T] | None:
             with views.preferred(state.checkout.id, wanted, at, profile) as reading:
@@ -92,7 +93,7 @@ class Answering:
         if result is None:
             raise self._host.not_served(state, await self._now(state), wanted[-1].views, at)
         if isinstance(result.found, StoreError):
-            raise self._unreadable(state, result.used, result.found) from result.found
+            raise self._unreadable(state, result.used, result.found, remade) from result.found
         return result.publication, result.found
 
     async def described(
@@ -131,8 +132,10 @@ class Answering:
         described = await view_json(self._coordinator, state, await self._now(state), view)
         return described | {"used": False} | ({"reason": reason} if reason else {})
 
-    def _unreadable(self, state: CheckoutState, used: frozenset[View], error: StoreError) -> RpcError:
+    def _unreadable(
+        self, state: CheckoutState, used: frozenset[View], error: StoreError, remade: int | None
+    ) -> RpcError:
         if isinstance(error, CorruptRelations):
-            self._coordinator.relations_damaged(state, error)
+            self._coordinator.relations_damaged(state, error, remade)
             return RpcError(ErrorCode.VIEW_NOT_READY, f"the relations can't be read: {error}")
         return self._host.damage(state, used, error)

@@ -186,12 +186,28 @@ class Coordinator:
             self._tasks.spawn(self.look(state))
         self.notify()
 
-    def relations_damaged(self, state: CheckoutState, error: CorruptRelations) -> None:
-        """A reader found that relations can't be read: have them made anew."""
+    def remade(self, state: CheckoutState) -> int | None:
+        """To be noted by who is about to read relations, for `relations_damaged`."""
+        return self.relations.remade(state.checkout, state.published.snapshot) if state.published else None
+
+    def relations_damaged(self, state: CheckoutState, error: CorruptRelations, remade: int | None) -> None:
+        """A reader found that relations can't be read: have them made anew, unless they are lost anyway."""
+        if self.relations.losses.of(state.checkout.repository) is None:
+            discard = not isinstance(error, MissingResolution)
+            self._lose_relations(state, str(error), remade, discard=discard)
+
+    def relations_wrong(self, state: CheckoutState, reason: str, remade: int | None) -> None:
+        """Relations that were read differ from a rebuild: have them made anew from nothing."""
+        self._lose_relations(state, reason, remade, discard=True)
+
+    def _lose_relations(
+        self, state: CheckoutState, reason: str, remade: int | None, *, discard: bool
+    ) -> None:
         repository = state.checkout.repository
-        self._log.error("relations_damaged", repository=repository, reason=str(error))
-        self.relations.losses.lose(repository, str(error), discard=not isinstance(error, MissingResolution))
-        self.related(state.checkout)
+        losses = self.relations.losses
+        if remade == losses.remade(repository) and losses.lose(repository, reason, discard=discard):
+            self._log.error("relations_damaged", repository=repository, reason=reason)
+            self.related(state.checkout)
 
     def cover(self, state: CheckoutState, reason: str | None) -> None:
         """Have the trigrams that are damaged (with the reason) or lacking made; searches do without."""

@@ -49,7 +49,7 @@ class _Shared:
     listeners: list[asyncio.Queue[Json]] = field(default_factory=list)
     progress: Json = None
     remade: int | None = None
-    """How often relations had been made anew when these were pinned; `None`: they were being so."""
+    """How often relations had been made anew when these were pinned; `None`: they were outdated."""
 
     def report(self, value: Json) -> None:
         self.progress = value
@@ -92,9 +92,7 @@ class Verifications:
         shared = self._shared.get(key)
         if shared is None:
             shared = self._shared[key] = _Shared()
-            relations = self._coordinator.relations
-            if not relations.is_outdated(state.checkout, publication.snapshot):
-                shared.remade = relations.losses.remade(state.checkout.repository)
+            shared.remade = self._coordinator.relations.remade(state.checkout, publication.snapshot)
             shared.task = asyncio.ensure_future(self._run(key, shared, state, publication, views))
         assert shared.task is not None, "begun with the first request"
         listener: asyncio.Queue[Json] = asyncio.Queue()
@@ -149,8 +147,8 @@ class Verifications:
             if error.data == DAMAGED:
                 raise self._host.damage(state, NEEDS_STRUCTURE, CorruptStore(error.message)) from error
             if error.data == RELATIONS_DAMAGED:
-                if self._are_there(shared, state):
-                    self._coordinator.relations_damaged(state, CorruptRelations(error.message))
+                damage = CorruptRelations(error.message)
+                self._coordinator.relations_damaged(state, damage, shared.remade)
                 message = f"the relations can't be read: {error.message}; they are being made again"
                 raise RpcError(ErrorCode.VIEW_NOT_READY, message) from error
             raise
@@ -181,12 +179,8 @@ class Verifications:
                     reason = f"{view['count']} differences from a rebuild"
                     self._coordinator.damaged(state, View(name), reason)
         wrong = _wrong_relations(verdict["relations"] or {})
-        if wrong and self._are_there(shared, state):
-            self._coordinator.relations_damaged(state, CorruptRelations(wrong))
-
-    def _are_there(self, shared: _Shared, state: CheckoutState) -> bool:
-        """Whether the relations that were compared are still those that are stored."""
-        return shared.remade == self._coordinator.relations.losses.remade(state.checkout.repository)
+        if wrong:
+            self._coordinator.relations_wrong(state, wrong, shared.remade)
 
 
 def _wrong_relations(families: JsonObject) -> str | None:

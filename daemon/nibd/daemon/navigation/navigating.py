@@ -95,10 +95,11 @@ class Navigating:
         _check(operation, name, line, col)
         inside = RepoPath(os.fsencode(path.relative_to(state.checkout.work_tree)))
         question = Question(str(operation), inside, line, col, name, declaration, page)
+        remade = self._coordinator.remade(state)
         try:
             return await self._answer(state, at, question, provider or AUTO)
         except CorruptRelations as error:
-            self._coordinator.relations_damaged(state, error)
+            self._coordinator.relations_damaged(state, error, remade)
             raise RpcError(ErrorCode.VIEW_NOT_READY, f"the relations can't be read: {error}") from error
         except StoreError as error:
             raise self._host.damage(state, NEEDS_STRUCTURE, error) from error

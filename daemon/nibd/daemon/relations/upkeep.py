@@ -207,6 +207,10 @@ class Upkeep:
         is_lost = self.losses.of(checkout.repository) is not None
         return is_lost or self.unpublished.has(checkout.id, snapshot.tree)
 
+    def remade(self, checkout: Checkout, snapshot: Snapshot) -> int | None:
+        """For `Losses`, before the snapshot's relations are read; `None` when they are outdated."""
+        return None if self.is_outdated(checkout, snapshot) else self.losses.remade(checkout.repository)
+
     def progress(self) -> dict[RepositoryId, JsonObject]:
         """Of the navigators that are at work."""
         begun: JsonObject = {"done": 0, "total": None}
