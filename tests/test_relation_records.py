@@ -87,3 +87,20 @@ def test_a_record_that_cannot_be_read_says_so() -> None:
     for payload in (b"", record.payload[:-5], zlib.compress(b"\x63" + content[1:]), zlib.compress(b"")):
         with pytest.raises(ValueError, match=r"format|caller\.py"):
             replace(record, payload=payload).file()
+
+
+@settings(deadline=None)
+@given(file_relations(), st.data())
+def test_sites_are_found_by_number_too(file: FileRelations, data: st.DataObject) -> None:
+    record, _ = pack(file)
+    numbered = list(enumerate(file.relations))
+    names = data.draw(st.sets(st.sampled_from([*sorted(record.names), "none"])))
+    meant = data.draw(st.sets(st.sampled_from([*record.targets, target(b"z.py", "no", "no")])))
+    assert record.named(names) == [at for at, each in numbered if each.site.name in names]
+    assert record.leading(meant.__contains__) == [
+        at for at, each in numbered if not meant.isdisjoint(each.targets or ())
+    ]
+    assert record.unanswered == [at for at, each in numbered if each.answer is None]
+    assert list(record.unit_of) == [each.site.unit for each in file.relations]
+    some = data.draw(st.lists(st.sampled_from(numbered))) if numbered else []
+    assert record.some(at for at, _ in some) == [each for _, each in some]

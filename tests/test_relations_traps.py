@@ -36,6 +36,41 @@ class B:
 """
 MAKE_A = CLASSES + "\n\ndef make() -> A:\n    return A()\n"
 MAKE_B = CLASSES + "\n\ndef make() -> B:\n    return B()\n"
+MADE = """class A:
+    def __init__(self, size):
+        pass
+
+
+class B:
+    def __init__(self, size):
+        pass
+"""
+DECLARED = """from base import A
+
+
+class Box:
+    def __init__(self):
+        self.first: A = A()
+        self.second = A()
+"""
+TAKEN = """from base import A, B
+
+
+class Box:
+    def __init__(self, made: A):
+        self.first = made
+        self.second: A = A()
+"""
+READS = """from lib import Box
+
+
+def use(box: Box):
+    box.first.run()
+
+
+def more(box: Box):
+    box.second.run()
+"""
 OVERLOADS = """from typing import overload
 
 
@@ -122,7 +157,7 @@ TRAPS = [
             "app.py": "from lib import A, B\n\n\ndef use():\n    A().run()\n    B().run()\n",
         },
         {"lib.py": CLASSES.replace("run", "go", 1)},
-        asks={"app.py": "use A run B run", "lib.py": "go self"},
+        asks={"app.py": "A run B run", "lib.py": "go self"},
         refers={("app.py", "run", 0): [], ("app.py", "run", 1): ["lib.py:B.run:run"]},
     ),
     Scenario(
@@ -194,7 +229,7 @@ TRAPS = [
             "app.py": "from lib import make\n\n\ndef use():\n    x = make()\n    x.run()\n",
         },
         {"lib.py": MAKE_B},
-        asks={"app.py": "lib make use x make x run", "lib.py": "make B B"},
+        asks={"app.py": "lib make make run", "lib.py": "make B B"},
         refers={("app.py", "run", 0): ["lib.py:B.run:run"]},
     ),
     Scenario(
@@ -205,9 +240,32 @@ TRAPS = [
             "app.py": "from mid import made\n\n\ndef use():\n    made.run()\n",
         },
         {"lib.py": MAKE_B},
-        asks={"lib.py": "make B B", "mid.py": "lib make made make"},
+        asks={"lib.py": "make B B", "mid.py": "lib make make"},
         left=1,
         refers={("app.py", "run", 0): ["lib.py:B.run:run"]},
+    ),
+    Scenario(
+        "a changed return type, by which another class is made, with arguments by name",
+        {
+            "lib.py": MADE + "\n\ndef kind() -> type[A]:\n    return A\n",
+            "app.py": "from lib import kind\n\n\ndef use():\n    K = kind()\n    print(K, K(size=1))\n",
+        },
+        {"lib.py": MADE + "\n\ndef kind() -> type[B]:\n    return B\n"},
+        asks={"app.py": "lib kind kind print K size", "lib.py": "kind type B B"},
+        refers={("app.py", "size", 0): ["lib.py:B.__init__:size"]},
+    ),
+    Scenario(
+        "a constructor that takes more leaves attributes of a declared type what they were",
+        {"lib.py": DECLARED, "base.py": CLASSES, "app.py": READS},
+        {"lib.py": DECLARED.replace("(self)", "(self, more)")},
+        asks={"app.py": "second run", "lib.py": "__init__ self more self first A A self second A"},
+    ),
+    Scenario(
+        "a constructor's parameter of another type, which an attribute takes over",
+        {"lib.py": TAKEN, "base.py": CLASSES, "app.py": READS},
+        {"lib.py": TAKEN.replace("made: A", "made: B")},
+        asks={"app.py": "first run", "lib.py": "__init__ self made B self first made self second A A"},
+        refers={("app.py", "run", 0): ["base.py:B.run:run"]},
     ),
     Scenario(
         "code under a condition that changes",
@@ -278,6 +336,30 @@ TRAPS = [
         {"pkg/__init__.py": "", "pkg/sub/__init__.py": "from .deep import f\n", "pkg/sub/deep.py": "f = 1\n"},
         asks={"app.py": "pkg sub f pkg f", "pkg/sub/__init__.py": "deep f", "pkg/sub/deep.py": "f"},
         refers={("app.py", "f", 1): ["pkg/sub/deep.py::f"]},
+    ),
+    Scenario(
+        "a module that was imported before it was there, and what a class that it does not name has",
+        {"base.py": CLASSES, "app.py": "import tool\n\ntool.make().run()\n"},
+        {"tool.py": "from base import A\n\n\ndef make() -> A:\n    return A()\n"},
+        asks={"app.py": "tool tool make run", "tool.py": "base A make A A"},
+        refers={("app.py", "run", 0): ["base.py:A.run:run"]},
+    ),
+    Scenario(
+        "a module with a name that is imported from elsewhere, in vain before and after",
+        {"app.py": "from away import run, later\n\n\ndef use():\n    run()\n    later()\n"},
+        {"tool.py": "def run():\n    pass\n"},
+        asks={"app.py": "run", "tool.py": "run"},
+    ),
+    Scenario(
+        "a stub beside a module, to which names lead as before",
+        {
+            "base.py": CLASSES,
+            "lib.py": "def make(kind):\n    return kind\n",
+            "app.py": "from lib import make\n\nmake(1).run()\n",
+        },
+        {"lib.pyi": "from base import A\n\ndef make(kind: int) -> A: ...\n"},
+        asks={"app.py": "lib make make run", "lib.pyi": "base A make kind int A"},
+        refers={("app.py", "run", 0): ["base.py:A.run:run"]},
     ),
 ]
 

@@ -30,8 +30,8 @@ class RepairByFile(RelationRepair):
         }
         referring = {record for path in changes for record in self.store.mentioning_file(path, base.records)}
         elsewhere = {
-            record.path: Asked(record, dict.fromkeys(range(len(record.relations)), RULE))
-            for _, record in self.store.records(sorted(referring))
+            record.path: Asked(record, dict.fromkeys(range(record.sites), RULE))
+            for _, record in self.store.packed(sorted(referring))
             if record.path not in changes
         }
         return Plan(elsewhere, within)

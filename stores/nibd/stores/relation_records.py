@@ -23,7 +23,7 @@ import zlib
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import blake2b
@@ -156,6 +156,30 @@ class RelationRecord:
         """How many there are."""
         return self._table.sites
 
+    @property
+    def unit_of(self) -> Sequence[int]:
+        """The unit of each site."""
+        return self._table.unit_of
+
+    def some(self, sites: Iterable[int]) -> list[Relation]:
+        """The relations of these sites, by number. Those that have equal targets share them."""
+        return self._relations(sites)
+
+    def named(self, names: Collection[str]) -> list[int]:
+        """The sites that have one of these names, by number."""
+        own = enumerate(self._table.names[: self._table.site_names])
+        return _all_of(self._table.name_of, {number for number, name in own if name in names})
+
+    def leading(self, is_meant: Callable[[Target], bool]) -> list[int]:
+        """The sites that have a target which is meant, by number. Each target is looked at once."""
+        meant = {number for number, target in enumerate(self.targets) if is_meant(target)}
+        return _all_of(self._table.answer_of, self._answered_by(meant))
+
+    @property
+    def unanswered(self) -> list[int]:
+        """The sites that got no answer, by number; unbuilt ones have one."""
+        return _all_of(self._table.answer_of, {0})
+
     def _row(self, target: Target) -> list[int] | None:
         """As `target` would be written, which need not be; `None` when it cannot be."""
         table, place = self._table, _place(target)
@@ -167,12 +191,14 @@ class RelationRecord:
         if not targets:
             return []
         table, numbers = self._table, _numbers(kinds)
-        answers = {n for n, each in enumerate(table.answers, 1) if not targets.isdisjoint(each)}
-        if len(answers) <= FEW:
-            found = sorted(at for n in answers for at in _where(table.answer_of, n))
-        else:
-            found = [at for at, n in enumerate(table.answer_of) if n in answers]
+        found = _all_of(table.answer_of, self._answered_by(targets))
         return self._relations(at for at in found if table.kinds[at] in numbers)
+
+    def _answered_by(self, targets: set[int]) -> set[int]:
+        """The answers that have one of these targets."""
+        if not targets:
+            return set()
+        return {n for n, each in enumerate(self._table.answers, 1) if not targets.isdisjoint(each)}
 
     def _relation(self, at: int) -> Relation:
         return self._relations([at])[0]
@@ -228,6 +254,13 @@ def pack(file: FileRelations) -> tuple[RelationRecord, bytes]:
 
 def _numbers(kinds: Container[RelationKind]) -> set[int]:
     return {number for kind, number in _KIND_NUMBERS.items() if kind in kinds}
+
+
+def _all_of(column: array[int], numbers: Collection[int]) -> list[int]:
+    """Where one of these numbers stands in a column."""
+    if len(numbers) <= FEW:
+        return sorted(at for number in numbers for at in _where(column, number))
+    return [at for at, number in enumerate(column) if number in numbers]
 
 
 def _where(column: array[int], number: int) -> Iterator[int]:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 
 from nibd.repair.relations.built import switched
 from nibd.repair.relations.source_file import Key, SourceFile
-from nibd.repair.relations.surface import code_lines, header, surface
+from nibd.repair.relations.surface import code_lines, declared, header, surface
 from nibd.stores.relation_types import RelationKind, Site, Target
 from nibd.stores.types import Level
 
@@ -93,10 +93,17 @@ class FileChange:
         if key not in self.old.ordinals or key not in self.new.ordinals:
             return True
         if self.new.units[self.new.ordinals[key]].level is Level.CALLABLE:
-            return key in self.resurfaced
+            return key in self.resurfaced and not self._is_declared_alike(key, target.name)
         if not target.name:
             return key != _FILE_KEY and header(self.old, key) != header(self.new, key)
         return self._code_with(self.old, key, target.name) != self._code_with(self.new, key, target.name)
+
+    def _is_declared_alike(self, key: Key, name: str) -> bool:
+        """Whether a callable declares an attribute with the same type as before: no other line decides it."""
+        assert self.old is not None, "it was there before"
+        assert self.new is not None, "it is there"
+        before, after = declared(self.old, key, name), declared(self.new, key, name)
+        return bool(before) and before == after
 
     @staticmethod
     def _code_with(file: SourceFile, key: Key, name: str) -> list[str]:

@@ -91,13 +91,16 @@ def narrowed(plan: Plan, changes: Mapping[RepoPath, FileChange], reached: Contai
             if rule == "unknown" or (path in reached and not _is_kept(asked, index, rule, changes))
         }
         if why:
-            elsewhere[path] = Asked(asked.file, why)
+            elsewhere[path] = Asked(asked.record, why)
     return replace(plan, elsewhere=elsewhere)
 
 
 def _is_kept(asked: Asked, index: int, rule: str, changes: Mapping[RepoPath, FileChange]) -> bool:
-    targets = asked.file.relations[index].targets
-    return rule == "lost" and bool(targets) and not any(_is_gone(each, changes) for each in targets or ())
+    if rule != "lost":
+        return False
+    (relation,) = asked.record.some([index])
+    targets = relation.targets
+    return bool(targets) and not any(_is_gone(each, changes) for each in targets or ())
 
 
 def _is_gone(target: Target, changes: Mapping[RepoPath, FileChange]) -> bool:

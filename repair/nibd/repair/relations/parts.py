@@ -38,12 +38,12 @@ class Totals:
     def together(self, other: Totals) -> Totals:
         return Totals(self.files + other.files, self.sites + other.sites, self.unknown + other.unknown)
 
-    def plus_packed(self, records: Iterable[RelationRecord]) -> Totals:
+    def plus_packed(self, records: Iterable[RelationRecord], sign: int = 1) -> Totals:
         records = list(records)
         return Totals(
-            self.files + len(records),
-            self.sites + sum(record.sites for record in records),
-            self.unknown + sum(record.unknown for record in records),
+            self.files + sign * len(records),
+            self.sites + sign * sum(record.sites for record in records),
+            self.unknown + sign * sum(record.unknown for record in records),
         )
 
 

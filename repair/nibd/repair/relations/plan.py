@@ -7,8 +7,10 @@ turned    its site carries a name that began or ceased to be visible somewhere, 
           elsewhere for that
 joined    it was not found, and its site carries a name that one more unit has
 surface   it stands in a unit that refers to a symbol whose surface changed: what that symbol is, or gives
-          back, decides what other names there mean; or in a file that imports from one whose stars changed
-module    it stands in a file that imports by a name under which a file came or went
+          back, decides what other names there mean, where they mean something by type (`by_scope`); or in a
+          file that imports from one whose stars changed
+module    it stands in a file with an import that leads elsewhere now, after a file came or went by its name:
+          such imports are asked first, as `turned`
 unknown   a server did not answer before; or it does not build the file, and configuration or a file of its
           folder changed
 package   it refers into a package that configuration names anew, or leads nowhere in a file that imports one
@@ -22,14 +24,16 @@ with few of them first, and verification does the rest.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from nibd.repair.relations.by_scope import has_names_by_scope, is_by_scope
 from nibd.repair.relations.change import FileChange, module_of
 from nibd.repair.relations.configuration import UNTOUCHED, Touched
 from nibd.repair.relations.source_file import SourceFile
 from nibd.stores.bitmap import Bitmap
-from nibd.stores.relation_types import FileRelations, Relation, RelationKind
+from nibd.stores.relation_records import RelationRecord
+from nibd.stores.relation_types import FileRelations, Relation, RelationKind, Target
 from nibd.stores.relations import RecordId, RelationStore
 from nibd.stores.types import RepoPath
 
@@ -40,6 +44,9 @@ _LINKED = frozenset({"python", "rust"})
 _CONFIGURED = frozenset({"rust"})
 """Where a unit of which nothing was found, not even its own name, is not compiled at all, for any name."""
 
+_DECLARING = (b".pyi", b".d.ts", b".d.mts", b".d.cts")
+"""They say what things in another file are, and servers lead to that file."""
+
 Reach = dict[RepoPath, dict[int, str]]
 """What wide rules want: sites of files by index, each with its rule."""
 
@@ -48,8 +55,11 @@ Reach = dict[RepoPath, dict[int, str]]
 class Asked:
     """The sites of one file that have to be asked, by index, with the rule that says so."""
 
-    file: FileRelations
+    record: RelationRecord
     why: dict[int, str] = field(default_factory=dict)
+    tells: set[int] = field(default_factory=set)
+    later: dict[int, str] = field(default_factory=dict)
+    """To be asked too when one of `tells`, which is asked, turns out to refer to something else."""
 
     def add(self, indexes: Iterable[int], rule: str) -> None:
         for index in indexes:
@@ -63,6 +73,8 @@ class Plan:
     elsewhere: Mapping[RepoPath, Asked]
     within: Mapping[RepoPath, Mapping[int, str]]
     cut: int = 0
+    room: int = 0
+    """How many sites more may be asked for what is answered."""
 
     def counts(self) -> Counter[str]:
         """How many sites each rule wants asked."""
@@ -78,7 +90,7 @@ class Planner:
     """`base` holds the records of the old tree; `old` gives those of changed files.
 
     `importers` are the files that import one of the packages that are touched. `is_configured`: some
-    configuration changed, however far that reaches.
+    configuration changed, however far that reaches. `text` gives that of an unchanged file.
     """
 
     def __init__(
@@ -90,8 +102,10 @@ class Planner:
         touched: Touched = UNTOUCHED,
         importers: Collection[RepoPath] = (),
         is_configured: bool = False,
+        text: Callable[[RelationRecord], bytes | None] = lambda _: None,
     ) -> None:
         self._store = store
+        self._text = text
         self._base = base
         self._changes = changes
         self._old = old
@@ -106,7 +120,9 @@ class Planner:
         )
 
         ends = [change for change in changes.values() if change.old is None or change.new is None]
-        self._places = {module_of(file.path) for change in ends if (file := change.old or change.new)}
+        self._places = {module_of(file.path) for file in map(_only, ends)}
+        self._is_told = not any(file.path.endswith(_DECLARING) for file in map(_only, ends))
+        """Whether a name that leads into a file that came leads to that file."""
         self._links: dict[RepoPath, frozenset[RepoPath]] = {}
 
     def plan(self) -> Plan:
@@ -119,27 +135,33 @@ class Planner:
             if each.unanswered or self._is_configured or _folder(each.path) in folders
         ]
         for record in self._records(open_):
-            self._asked(record).add(_unknown(record), "unknown")
+            open_sites = [
+                i for i, each in enumerate(record.some(range(record.sites))) if each.targets is None
+            ]
+            self._asked(record).add(open_sites, "unknown")
         if self._touched != UNTOUCHED:
             self._by_configuration()
         for record in self._records(self._mentioning()):
             self._by_target(record, reach)
         for record in self._records(self._store.naming(self._turned | self._joined, self._base)):
             self._by_name(record, reach)
-        return Plan(self._elsewhere, within, self._extend(reach))
+        cut, room = self._extend(reach)
+        for asked in self._elsewhere.values():
+            asked.later = {i: rule for i, rule in asked.later.items() if i not in asked.why}
+        elsewhere = {path: asked for path, asked in self._elsewhere.items() if asked.why}
+        return Plan(elsewhere, within, cut, room)
 
     def _by_configuration(self) -> None:
-        for _, packed in self._store.packed(self._base):
-            if packed.path in self._changes:
+        for _, record in self._store.packed(self._base):
+            if record.path in self._changes:
                 continue
-            if self._touched.has(packed.path):
-                record = packed.file()
-                self._asked(record).add(range(len(record.relations)), "whole")
-            elif packed.path in self._importers or any(
-                self._touched.has_package(place[0]) for place in packed.places
+            if self._touched.has(record.path):
+                self._asked(record).add(range(record.sites), "whole")
+            elif record.path in self._importers or any(
+                self._touched.has_package(place[0]) for place in record.places
             ):
-                record = packed.file()
-                found = [i for i, each in enumerate(record.relations) if self._is_packaged(record.path, each)]
+                relations = enumerate(record.some(range(record.sites)))
+                found = [i for i, each in relations if self._is_packaged(record.path, each)]
                 if found:
                     self._asked(record).add(found, "package")
 
@@ -155,45 +177,64 @@ class Planner:
                 found.update(self._store.mentioning_symbol(path, *key, self._base))
         return found
 
-    def _records(self, ids: Iterable[int]) -> Iterable[FileRelations]:
-        for _, record in self._store.records(sorted(ids)):
+    def _records(self, ids: Iterable[int]) -> Iterator[RelationRecord]:
+        for _, record in self._store.packed(sorted(ids)):
             if record.path not in self._changes:
                 yield record
 
-    def _by_target(self, record: FileRelations, reach: Reach) -> None:
-        lost, units = self._reached(record.relations)
+    def _by_target(self, record: RelationRecord, reach: Reach) -> None:
+        lost = {*record.leading(self._loses), *record.unanswered}
         if lost:
-            self._asked(record).add(lost, "lost")
-        if units:
+            self._asked(record).add(sorted(lost), "lost")
+        referring = record.leading(self._resurfaces)
+        everywhere = bool(record.leading(self._passes_any))
+        if referring or everywhere:
             self._asked(record)
+            units = {record.unit_of[i] for i in referring}
+            within = [i for i, unit in enumerate(record.unit_of) if everywhere or unit in units]
+            if not everywhere:
+                within = self._by_type(record, within)
             wide = reach.setdefault(record.path, {})
-            wide.update(
-                (i, "surface") for i, relation in enumerate(record.relations) if relation.site.unit in units
-            )
+            wide.update(dict.fromkeys(within, "surface"))
 
-    def _by_name(self, record: FileRelations, reach: Reach) -> None:
-        named = [
-            i
-            for i, relation in enumerate(record.relations)
-            if relation.site.name in self._turned and not relation.unbuilt
-        ]
-        joined = [i for i, relation in enumerate(record.relations) if self._is_joined(relation)]
-        if record.language in _CONFIGURED and (named or joined):
-            seen = {relation.site.unit for relation in record.relations if relation.targets}
-            named = [i for i in named if record.relations[i].site.unit in seen]
-            joined = [i for i in joined if record.relations[i].site.unit in seen]
-        if not named and not joined:
+    def _by_type(self, record: RelationRecord, sites: list[int]) -> list[int]:
+        """Those of `sites` that may mean something else when something is of another type."""
+        text = self._text(record) if has_names_by_scope(record.language) else None
+        if text is None:
+            return sites
+        found = zip(sites, record.some(sites), strict=True)
+        return [i for i, each in found if not is_by_scope(each.site, text, record.language)]
+
+    def _by_name(self, record: RelationRecord, reach: Reach) -> None:
+        named = record.named(self._turned | self._joined)
+        found = dict(zip(named, record.some(named), strict=True))
+        if record.language in _CONFIGURED:
+            compiled = self._compiled(record)
+            found = {i: each for i, each in found.items() if each.site.unit in compiled}
+        turned = {i: each for i, each in found.items() if each.site.name in self._turned and not each.unbuilt}
+        joined = [i for i, each in found.items() if self._is_joined(each)]
+        if not turned and not joined:
             return
-        wide = reach.setdefault(record.path, {})
-        for index in named:
-            if record.relations[index].targets and self._can_be_shadowed(record, index):
+        asked, wide = self._asked(record), reach.setdefault(record.path, {})
+        for index, relation in turned.items():
+            if relation.targets and self._can_be_shadowed(record, relation.site.name):
                 wide.setdefault(index, "turned")
-        self._asked(record).add((i for i in named if not record.relations[i].targets), "turned")
-        self._asked(record).add(joined, "joined")
-        if any(self._imports_by_name(record.relations[i]) for i in named):
-            wide.update(dict.fromkeys(range(len(record.relations)), "module"))
+        asked.add((i for i, each in turned.items() if not each.targets), "turned")
+        asked.add(joined, "joined")
+        tells = [i for i, each in turned.items() if self._imports_by_name(each)]
+        if tells and self._is_told:
+            asked.tells.update(tells)
+            asked.add(tells, "turned")
+            asked.later.update(dict.fromkeys(range(record.sites), "module"))
+        elif tells:
+            wide.update(dict.fromkeys(range(record.sites), "module"))
 
-    def _can_be_shadowed(self, record: FileRelations, index: int) -> bool:
+    @staticmethod
+    def _compiled(record: RelationRecord) -> set[int]:
+        """The units of a file in which something was found."""
+        return {record.unit_of[i] for i in record.leading(lambda _: True)}
+
+    def _can_be_shadowed(self, record: RelationRecord, name: str) -> bool:
         """Whether what was found by a name that turned may be another now.
 
         Where a file says by its sites from which files it takes names, only if it says so of one in which
@@ -201,7 +242,6 @@ class Planner:
         """
         if record.language not in _LINKED:
             return True
-        name = record.relations[index].site.name
         return any(
             name in change.turned and record.path in self._linked(path)
             for path, change in self._changes.items()
@@ -228,22 +268,34 @@ class Planner:
     def _is_joined(self, relation: Relation) -> bool:
         return relation.targets == () and relation.site.name in self._joined
 
+    def _loses(self, target: Target) -> bool:
+        change = self._change_of(target)
+        return change is not None and change.loses(target)
+
+    def _resurfaces(self, target: Target) -> bool:
+        change = self._change_of(target)
+        return change is not None and change.resurfaces(target)
+
+    def _passes_any(self, target: Target) -> bool:
+        """Whether it is a module that may pass on other names now, whichever."""
+        change = self._change_of(target)
+        return change is not None and change.rebound is None and not (target.qualified or target.name)
+
+    def _change_of(self, target: Target) -> FileChange | None:
+        return None if target.is_external else self._changes.get(target.path)
+
     def _reached(self, relations: Collection[Relation]) -> tuple[list[int], set[int]]:
-        """Sites whose targets are lost or unknown; units in which a changed surface is referred to."""
+        """As `_by_target`, of some relations: sites that are lost, and units that surfaces reach."""
         lost, units = [], set()
         for index, relation in enumerate(relations):
-            if relation.targets is None and not relation.unbuilt:
+            targets = relation.targets or ()
+            is_unanswered = relation.targets is None and not relation.unbuilt
+            if is_unanswered or any(map(self._loses, targets)):
                 lost.append(index)
-            for target in relation.targets or ():
-                change = None if target.is_external else self._changes.get(target.path)
-                if change is None:
-                    continue
-                if change.loses(target):
-                    lost.append(index)
-                if change.resurfaces(target):
-                    units.add(relation.site.unit)
-                elif change.rebound is None and not (target.qualified or target.name):  # as a module
-                    units.update(each.site.unit for each in relations)
+            if any(map(self._resurfaces, targets)):
+                units.add(relation.site.unit)
+            elif any(map(self._passes_any, targets)):
+                units.update(each.site.unit for each in relations)
         return lost, units
 
     def _within(self, change: FileChange) -> dict[int, str]:
@@ -267,7 +319,7 @@ class Planner:
                 why.setdefault(index, "turned")
             elif self._is_joined(kept[index]):
                 why.setdefault(index, "joined")
-            elif site.unit in units:
+            elif site.unit in units and not is_by_scope(site, new.content, new.language):
                 why.setdefault(index, "surface")
             elif self._touched.has(new.path):
                 why.setdefault(index, "whole")
@@ -275,8 +327,8 @@ class Planner:
                 why.setdefault(index, "package")
         return why
 
-    def _extend(self, reach: Reach) -> int:
-        """Add the sites of wide rules, files with few first; how many were too many."""
+    def _extend(self, reach: Reach) -> tuple[int, int]:
+        """Add the sites of wide rules, files with few first; how many were too many, and the room left."""
         room, cut = MAX_REACH, 0
         for path, wide in sorted(reach.items(), key=lambda entry: (len(entry[1]), entry[0])):
             if len(wide) <= room:
@@ -285,14 +337,17 @@ class Planner:
                     self._elsewhere[path].add([index], rule)
             else:
                 cut += len(wide)
-        return cut
+        return cut, room
 
-    def _asked(self, record: FileRelations) -> Asked:
+    def _asked(self, record: RelationRecord) -> Asked:
         return self._elsewhere.setdefault(record.path, Asked(record))
 
 
-def _unknown(record: FileRelations) -> list[int]:
-    return [i for i, relation in enumerate(record.relations) if relation.targets is None]
+def _only(change: FileChange) -> SourceFile:
+    """Of a file that came or went, its one version."""
+    only = change.old or change.new
+    assert only is not None
+    return only
 
 
 def _folder(path: RepoPath) -> bytes:

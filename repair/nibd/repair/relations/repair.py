@@ -25,17 +25,19 @@ from nibd.repair.relations.asking import Asking
 from nibd.repair.relations.change import FileChange
 from nibd.repair.relations.changed_files import changed_files, family_files
 from nibd.repair.relations.configuration import UNTOUCHED, Touched
+from nibd.repair.relations.drafts import Draft
 from nibd.repair.relations.families import FAMILIES
 from nibd.repair.relations.includes import Includes, narrowed
 from nibd.repair.relations.parts import NOTHING, Part, Parts, Totals
-from nibd.repair.relations.plan import Plan, Planner, kept_relations
-from nibd.repair.relations.resolve import Question, Resolver
-from nibd.repair.relations.source_file import SourceFile, SourceFiles
+from nibd.repair.relations.plan import Plan, Planner
+from nibd.repair.relations.resolve import Resolver
+from nibd.repair.relations.source_file import SourceFiles
 from nibd.repair.servers.errors import ServerFailed
 from nibd.repair.servers.registry import driver_of_family
 from nibd.stores.bitmap import Bitmap
-from nibd.stores.relation_types import Answer, FileRelations, Relation
-from nibd.stores.relations import CorruptRelations, RecordId, RelationStore, ResolutionId
+from nibd.stores.relation_records import RelationRecord
+from nibd.stores.relation_types import Answer, FileRelations
+from nibd.stores.relations import RecordId, RelationStore, ResolutionId
 from nibd.stores.structure import StructureStore
 from nibd.stores.types import EMPTY_TREE, ProfileId, RepoPath, TreeId
 
@@ -96,39 +98,12 @@ class _Made:
     is_fresh: bool = False
     changed: Counter[str] = field(default_factory=Counter)
     paths: frozenset[RepoPath] = frozenset()
+    later: Counter[str] = field(default_factory=Counter)
+    """Sites that were asked after an answer, by rule; `cut` were left for want of room."""
+    cut: int = 0
 
     def plus(self, rows: Iterable[int], files: Iterable[FileRelations]) -> _Made:
         return replace(self, records=self.records.changed(add=rows), totals=self.totals.plus(files))
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A file and the sites of it that are `asked`, by index, each for one of `rules`.
-
-    `known` is what others refer to, and what these did before, as far as they were there. Of one that
-    `is_stored` there is a record that holds while nothing changed.
-    """
-
-    file: SourceFile
-    known: Mapping[int, Answer]
-    asked: tuple[int, ...]
-    rules: tuple[str, ...] = ()
-    is_stored: bool = False
-
-    def changed(self, answers: Sequence[Answer]) -> Counter[str]:
-        """For how many sites each rule was right: they refer to something else than before."""
-        found = zip(self.asked, self.rules, answers, strict=True)
-        return Counter(rule for i, rule, answer in found if i in self.known and self.known[i] != answer)
-
-    def answered(self, answers: Sequence[Answer]) -> FileRelations:
-        known = {**self.known, **dict(zip(self.asked, answers, strict=True))}
-        relations = tuple(Relation.of(site, known[i]) for i, site in enumerate(self.file.sites))
-        return FileRelations(self.file.path, self.file.blob, self.file.language, relations)
-
-
-def _ordered(why: Mapping[int, str]) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    indexes = tuple(sorted(why))
-    return indexes, tuple(why[index] for index in indexes)
 
 
 def _require_answers(files: Sequence[FileRelations], resolver: Resolver) -> None:
@@ -138,6 +113,16 @@ def _require_answers(files: Sequence[FileRelations], resolver: Resolver) -> None
     if sites >= MIN_ANSWERED and all(each.targets is None for each in asked):
         name, why = resolver.server.driver.server, resolver.unanswered
         raise ServerFailed(f"{name} gave no answer for any of the first {sites} sites: {why}")
+
+
+@dataclass(slots=True)
+class _Answered:
+    """Of a batch: the relations that are to be stored, and how many sites changed by rule."""
+
+    files: list[FileRelations] = field(default_factory=list)
+    changed: Counter[str] = field(default_factory=Counter)
+    later: Counter[str] = field(default_factory=Counter)
+    cut: int = 0
 
 
 @dataclass(slots=True)
@@ -187,10 +172,10 @@ class RelationRepair:
         else:
             made = self._built(plan, changes, asking, target.tree)
         totals = base.totals.plus([file for _, file in old.values()], -1)
-        again = [asked.file for path, asked in plan.elsewhere.items() if path in made.paths]
-        totals = totals.plus(again, -1).together(made.totals)
+        again = [asked.record for path, asked in plan.elsewhere.items() if path in made.paths]
+        totals = totals.plus_packed(again, -1).together(made.totals)
         replaced = [row for row, _ in old.values()]
-        replaced += [row for file in again if (row := self.store.record_at(base.records, file.path))]
+        replaced += [row for record in again if (row := self.store.record_at(base.records, record.path))]
         bits = base.records.changed(remove=replaced, add=made.records)
         resolution = self.store.add_resolution(self.family, target.tree, self.profile, bits)
         seconds = time.perf_counter() - started
@@ -198,9 +183,9 @@ class RelationRepair:
             resolution,
             bits,
             totals,
-            plan.counts(),
+            plan.counts() + made.later,
             made.changed,
-            plan.cut,
+            plan.cut + made.cut,
             seconds,
             made.is_fresh,
             asking.unanswered,
@@ -212,8 +197,12 @@ class RelationRepair:
         """What to ask. `old` are the relations of the changed files in `base`."""
         importers = self._importers(base.touched, base.side.listing)
         return Planner(
-            self.store, base.records, changes, old, base.touched, importers, base.is_configured
+            self.store, base.records, changes, old, base.touched, importers, base.is_configured, self._text
         ).plan()
+
+    def _text(self, record: RelationRecord) -> bytes | None:
+        file = self.sources.get(record.path, record.blob, record.language)
+        return None if file is None else file.content
 
     def _importers(self, touched: Touched, listing: Bitmap) -> set[RepoPath]:
         """The files that import a package which is touched."""
@@ -229,11 +218,15 @@ class RelationRepair:
     def _repaired(self, batches: Iterable[list[Draft]], asking: Asking, plan: Plan) -> _Made:
         made, done = _Made(), 0
         for drafts in batches:
-            files, changed = self._answered(drafts, asking)
+            room = plan.room - made.later.total()
+            answered = self._answered(drafts, asking, room)
+            files = answered.files
             made = replace(
                 made.plus(self.store.add(files), files),
-                changed=made.changed + changed,
+                changed=made.changed + answered.changed,
                 paths=made.paths.union(file.path for file in files),
+                later=made.later + answered.later,
+                cut=made.cut + answered.cut,
             )
             done += len(drafts)
             self.report(Progress(self.family, done, len(plan.within) + len(plan.elsewhere)))
@@ -250,7 +243,7 @@ class RelationRepair:
         begun, done = False, {record.path for record in staged}
         for drafts in self._batches(self._ordered(plan), changes, {}, done):
             was_fresh = self.is_fresh()
-            files, _ = self._answered(drafts, asking)
+            files = self._answered(drafts, asking).files
             if asking.is_over:  # what it left open is not kept: the next build asks it
                 raise ServerFailed(asking.why_over)
             if not begun:
@@ -309,29 +302,39 @@ class RelationRepair:
         old: Mapping[RepoPath, tuple[RecordId, FileRelations]],
     ) -> Iterator[Draft]:
         for path, why in plan.within.items():
-            new = changes[path].new
-            assert new is not None, "only files that are there are asked about"
-            before = old.get(path)
-            kept = {} if before is None else kept_relations(changes[path], before[1], new)
-            yield Draft(new, {i: each.answer for i, each in kept.items()}, *_ordered(why))
+            yield Draft.of_changed(changes[path], old[path][1] if path in old else None, why)
 
     def _unchanged(self, plan: Plan) -> Iterator[Draft]:
         for asked in plan.elsewhere.values():
-            record = asked.file
-            sites = tuple(relation.site for relation in record.relations)
-            file = self.sources.get(record.path, record.blob, record.language, sites)
-            if file is None or file.sites != sites:
-                raise CorruptRelations(f"the relations of {record.path!r} are not those of {record.blob}")
-            known = {i: each.answer for i, each in enumerate(record.relations)}
-            yield Draft(file, known, *_ordered(asked.why), is_stored=True)
+            yield Draft.of_unchanged(asked, self.sources)
 
-    def _answered(self, drafts: list[Draft], asking: Asking) -> tuple[list[FileRelations], Counter[str]]:
-        """The relations that are to be stored, and how many sites changed by rule."""
-        answers = asking.ask([Question(draft.file, draft.asked) for draft in drafts])
-        files, changed = [], Counter[str]()
+    def _answered(self, drafts: list[Draft], asking: Asking, room: int = 0) -> _Answered:
+        """What the server says of these, and of up to `room` sites that are asked for what it says."""
+        answers = asking.ask([draft.question for draft in drafts])
+        rests: dict[RepoPath, Draft] = {}
+        result = _Answered()
         for draft, answer in zip(drafts, answers, strict=True):
-            found = draft.changed(answer)
-            changed.update(found)
-            if found or not draft.is_stored:
-                files.append(draft.answered(answer))
-        return files, changed
+            rest = draft.rest(answer)
+            if rest is not None and len(rest.asked) <= room:
+                room -= len(rest.asked)
+                rests[draft.file.path] = rest
+            elif rest is not None:
+                result.cut += len(rest.asked)
+        more = asking.ask([rest.question for rest in rests.values()]) if rests else []
+        told = dict(zip(rests, more, strict=True))
+        for draft, answer in zip(drafts, answers, strict=True):
+            self._take(draft, answer, rests.get(draft.file.path), told.get(draft.file.path, ()), result)
+        return result
+
+    @staticmethod
+    def _take(
+        draft: Draft, answer: Sequence[Answer], rest: Draft | None, more: Sequence[Answer], into: _Answered
+    ) -> None:
+        found, said = draft.changed(answer), dict(zip(draft.asked, answer, strict=True))
+        if rest is not None:
+            found += rest.changed(more)
+            said |= zip(rest.asked, more, strict=True)
+            into.later.update(rest.rules)
+        into.changed.update(found)
+        if found or draft.record is None:
+            into.files.append(draft.answered(said))

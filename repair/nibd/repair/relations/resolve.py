@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
@@ -37,10 +37,18 @@ Targets = tuple[Target, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The sites of one file to ask about, by index."""
+    """The sites of one file to ask about, by index. `starts`: where they begin, if that is known."""
 
     file: SourceFile
     indexes: Sequence[int]
+    starts: Sequence[int] | None = None
+
+    def places(self, encoding: str) -> Iterator[tuple[RepoPath, int, int]]:
+        starts, path, to_lsp = self.starts, self.file.path, self.file.positions.to_lsp
+        if starts is None:
+            starts = [self.file.sites[i].start_byte for i in self.indexes]
+        for start in starts:
+            yield (path, *to_lsp(start, encoding))
 
 
 class Externals:
@@ -122,12 +130,8 @@ class Resolver:
     def ask(self, questions: Iterable[Question]) -> list[list[Answer]]:
         """What the server says of each site of each question; `None` where it gave no answer."""
         questions = list(questions)
-        places = [
-            (question.file.path, *question.file.positions.to_lsp(question.file.sites[i].start_byte, encoding))
-            for question in questions
-            for i in question.indexes
-            for encoding in (self.server.encoding,)
-        ]
+        encoding = self.server.encoding
+        places = [place for question in questions for place in question.places(encoding)]
         answers = iter(self.server.definitions(places))
         return [[self._answer(next(answers)) for _ in question.indexes] for question in questions]
 

@@ -27,6 +27,9 @@ _SAYS = {
 """Languages in which a header may say what is given back, and how that looks without the parameters."""
 _BY_PARAMETERS = re.compile(r"\boverload\b|\bconstructor\b|\b__init__\b|\b__new__\b")
 """Callables through whose parameters something is reached: an overload is chosen by them, fields are made."""
+_DECLARED = re.compile(r"\w+\.(\w+)\s*:\s*([^=]+?)\s*(?:=(?!=).*)?$")
+_BY_VALUE = re.compile(r"\bFinal\b(?!\[)|\bClassVar\b(?!\[)|[\"'({]")
+"""A declaration that leaves the type to the value, or that goes on elsewhere."""
 _COMMENT = {"python": re.compile(r"(?:^|\s)#.*")}
 _SLASHES = re.compile(r"(?:^|\s)//.*|^/\*.*|^\*(?:\s.*|/)?$")
 _QUOTES = re.compile(r"""^[rRbBuU]{0,2}(\"\"\"|''')""")
@@ -75,6 +78,20 @@ def header(file: SourceFile, key: Key) -> list[str]:
     unit = file.units[file.ordinals[key]]
     lines = file.own_texts[key].splitlines()[: unit.header_end_line - unit.start_line + 1]
     return list(code_lines(lines, file.language))
+
+
+def declared(file: SourceFile, key: Key, name: str) -> list[str]:
+    """The types that a callable's lines declare an attribute to be of; empty where that can't be told."""
+    if file.language != "python":
+        return []
+    found = []
+    for line in code_lines(file.lines_with(key, name), file.language):
+        match = _DECLARED.match(line)
+        if match and match[1] == name:
+            if match[2].count("[") != match[2].count("]") or _BY_VALUE.search(match[2]):
+                return []
+            found.append(match[2])
+    return found
 
 
 def _without_parameters(header: str, unit: Unit) -> str:

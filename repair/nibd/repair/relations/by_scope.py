@@ -1,0 +1,36 @@
+"""Names that mean what scopes and imports say, whatever anything is of a type.
+
+What a changed surface reaches it reaches through types: a member of what a function gives back, an argument
+by name, what is made when a class is called. A bare name is none of these: it is bound by the lines of its
+own file, and these are the same. Only where syntax tells the one from the other for certain (Python).
+"""
+
+from __future__ import annotations
+
+import re
+
+from nibd.stores.relation_types import RelationKind, Site
+
+_LANGUAGES = frozenset({"python"})
+_BLANK = b" \t\r\n\\"
+_ARGUMENT = re.compile(rb"[ \t\r\n\\]*=(?!=)")
+"""Behind a name: it is that of an argument or of a pattern's attribute, if it is not what is assigned to."""
+_BY_TYPE = frozenset({RelationKind.CALL, RelationKind.IMPORT})
+"""A call of a class leads to how it is made too; imports have rules of their own."""
+_ASSIGNED = frozenset({RelationKind.DEFINITION, RelationKind.WRITE})
+
+
+def has_names_by_scope(language: str) -> bool:
+    return language in _LANGUAGES
+
+
+def is_by_scope(site: Site, content: bytes, language: str) -> bool:
+    """Whether types decide nothing about what a site of this text refers to."""
+    if language not in _LANGUAGES or site.kind in _BY_TYPE:
+        return False
+    before = site.start_byte - 1
+    while before >= 0 and content[before] in _BLANK:
+        before -= 1
+    if before >= 0 and content[before] == ord("."):
+        return False
+    return site.kind in _ASSIGNED or not _ARGUMENT.match(content, site.end_byte)
