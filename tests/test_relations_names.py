@@ -22,8 +22,8 @@ FILES = {
     "app.py": "from lib import greet\n\ngreet('you')\n",
     NAME: "from lib import greet\n\ngreet('me')\n",
 }
-SITES = 3
-"""In each of the odd file and app.py."""
+SITES, SITES_OF_C = 3, 2
+"""In the odd file."""
 
 
 @pytest.fixture
@@ -57,6 +57,19 @@ def test_it_is_unknown_for_certain_and_all_else_is_known_as_if_it_were_not_there
     assert (run.differences, run.unanswered) == ([], 0)
     assert verified.record.assurance is Assurance.VERIFIED
     assert "4 sites in 2 files with a name that is not UTF-8" in str(verified.record.reason)
+
+
+def test_no_process_is_started_for_it_where_each_file_has_one(tmp_path: Path) -> None:
+    use = '#include "lib.h"\nint {}(void) {{ return greet(1); }}\n'
+    files = {"lib.h": "int greet(int);\n", "app.c": use.format("run"), "b\udcffd.c": use.format("odd")}
+    with World(tmp_path, "c", files) as world:
+        made = world.relate()
+        server = world.relating.workspace.running("c")
+        assert server is not None
+        assert server.requests["textDocument/definition"] == made.sites_asked - SITES_OF_C
+        assert answers(world, b"b\xffd.c") == {UNBUILT}
+        assert world.targets("app.c", "greet") == ["lib.h:greet:greet"]
+        assert made.record.assurance is Assurance.EXACT
 
 
 def test_what_a_build_leaves_out_and_what_has_such_a_name_are_told_apart() -> None:
