@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from nibd.repair.relations.repair import MIN_ANSWERED, _require_answers
+from nibd.repair.relations.resolve import Resolver
 from nibd.repair.relations.view_records import Lacking, what_lacks
-from nibd.repair.servers import driver_of_family
-from nibd.stores.relation_types import UNBUILT
+from nibd.repair.servers import ServerFailed, driver_of_family
+from nibd.stores.relation_types import UNBUILT, Answer, FileRelations, Relation, RelationKind, Site
 from nibd.stores.relations import RecordId, UnknownSites
-from nibd.stores.types import Assurance, RepoPath
+from nibd.stores.types import Assurance, BlobId, RepoPath
 from relations_world import World
 
 ODD = b"b\xffd.py"
@@ -70,6 +74,23 @@ def test_no_process_is_started_for_it_where_each_file_has_one(tmp_path: Path) ->
         assert answers(world, b"b\xffd.c") == {UNBUILT}
         assert world.targets("app.c", "greet") == ["lib.h:greet:greet"]
         assert made.record.assurance is Assurance.EXACT
+
+
+def test_a_server_is_not_given_up_for_a_batch_of_such_files_alone() -> None:
+    def batch(*answers: Answer) -> list[FileRelations]:
+        site = Site(0, 1, "x", RelationKind.READ, 0)
+        relations = tuple(Relation.of(site, answer) for answer in answers)
+        return [FileRelations(RepoPath(ODD), BlobId("0" * 40), "python", relations)]
+
+    class Unasked:
+        unanswered = "not loaded"
+        server = SimpleNamespace(driver=driver_of_family("python"))
+
+    resolver = cast(Resolver, Unasked())
+    _require_answers(batch(*[UNBUILT] * MIN_ANSWERED), resolver)
+    _require_answers(batch(*[None] * (MIN_ANSWERED - 1)), resolver)
+    with pytest.raises(ServerFailed, match=f"any of the first {MIN_ANSWERED} sites: not loaded"):
+        _require_answers(batch(*[None] * MIN_ANSWERED, *[UNBUILT] * 9), resolver)
 
 
 def test_what_a_build_leaves_out_and_what_has_such_a_name_are_told_apart() -> None:
