@@ -64,5 +64,7 @@ def test_a_part_of_a_checkout_is_refused_with_its_top(
 
 
 def test_what_is_misspelt_is_no_part_of_the_checkout_around(client: Any) -> None:
-    with pytest.raises(CommandError, match="is not there, or in no registered checkout"):
+    with pytest.raises(
+        CommandError, match="is not there, and in no registered checkout, and none is called so"
+    ):
         _path_of(client, "shoop")

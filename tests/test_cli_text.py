@@ -227,8 +227,9 @@ def test_a_status_keeps_to_a_line_a_view_on_a_terminal_of_80_columns() -> None:
         assert "1 segment," in " ".join(lines)
 
 
-def test_of_what_is_begun_it_is_not_said_that_nothing_is_to_be_done() -> None:
-    begun = view(state="building", assurance=None, coverage={"done": 0, "of": 0}, counts={}, agreement=None)
+@pytest.mark.parametrize("state", ["building", "absent", "failed"])
+def test_of_what_is_not_there_it_is_not_said_that_nothing_is_to_be_done(state: str) -> None:
+    begun = view(state=state, assurance=None, coverage={"done": 0, "of": 0}, counts={}, agreement=None)
     text = render_status(status(relations={"python": begun | {"repairs": None}}), PLAIN, None)
     assert [line.split()[-1] for line in text.splitlines() if line.startswith("relations python")] == ["-"]
 

@@ -90,7 +90,7 @@ def test_a_pattern_that_is_none_is_a_mistake_of_the_caller_with_its_place(home: 
 
 def test_time_that_is_up_is_said_and_where_to_go_on(home: Home, shop: Repo) -> None:
     longer = home.nibd("grep", "price", "--time", "26", "--repo", shop.path, status=2)
-    assert "--time: found 26.0; allowed: a number, 0 to 25" in longer.err
+    assert "--time: found 26; allowed: a number, 0 to 25" in longer.err
     out = home.nibd("grep", "price", "--time", "0", "--repo", shop.path, status=1).out
     assert "! PARTIAL: time was up before tests/test_basket.py; --from that path goes on there" in out
 

@@ -67,6 +67,24 @@ def test_a_bad_value_is_refused_by_name(method: str, arguments: tuple[Any, ...],
     assert raised.value.code == ErrorCode.INVALID_PARAMS
 
 
+def test_a_refusal_says_what_was_found_and_what_is_allowed() -> None:
+    for call, said in (
+        (lambda: Parameters({"s": 26.0}).number("s", 1.0, 25.0), "s: found 26; allowed: a number, 0 to 25"),
+        (lambda: Parameters({"l": "x"}).choice("l", ["a", "b"], None), "l: found 'x'; allowed: a, b"),
+        (
+            lambda: Parameters({"w": {"x": 1}}).widths("w", {"a": 2, "b": 2}),
+            "w: found 'x'; allowed: any of a, b",
+        ),
+        (
+            lambda: Parameters({"w": {"a": 3}}).widths("w", {"a": 2}),
+            "w.a: found 3; allowed: a whole number from 1 to 2",
+        ),
+    ):
+        with pytest.raises(RpcError) as refused:
+            call()
+        assert refused.value.message == said
+
+
 def test_a_misspelt_parameter_is_not_ignored() -> None:
     given = Parameters({"qeury": "x"})
     with pytest.raises(RpcError, match="qeury"):

@@ -51,10 +51,9 @@ class Host:
     def state_of(self, path: Path) -> CheckoutState:
         checkout = self._coordinator.registry.containing(path)
         if checkout is None:
-            raise RpcError(
-                ErrorCode.UNKNOWN_REPOSITORY,
-                f"{path} is in no registered checkout; run `nibd init` there first",
-            )
+            advice = "run `nibd init` there first" if os.path.lexists(path) else "nothing is there"
+            message = f"{path} is in no registered checkout; {advice}"
+            raise RpcError(ErrorCode.UNKNOWN_REPOSITORY, message)
         nested = _nested_checkout(checkout.work_tree, path)
         if nested:
             raise RpcError(
@@ -88,7 +87,7 @@ class Host:
             kept = f"keep_snapshots = {self._coordinator.settings.daemon.keep_snapshots}"
             return RpcError(
                 ErrorCode.UNPUBLISHED_COMMIT,
-                f"{where}: {at[:10]} is not published with {names}, or no longer kept ({kept}); "
+                f"{where}: {at[:10]} is not published with the {names} view, or no longer kept ({kept}); "
                 "check it out, or ask for the latest snapshot",
             )
         if now.newest:

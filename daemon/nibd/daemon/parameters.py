@@ -41,7 +41,9 @@ class Parameters:
     def text(self, name: str) -> str:
         value = self._left.pop(name, None)
         if not isinstance(value, str) or not value.strip() or len(value) > MAX_QUERY_CHARACTERS:
-            raise _refused(name, value, f"text of 1 to {MAX_QUERY_CHARACTERS} characters")
+            raise _refused(
+                name, value, f"text of 1 to {MAX_QUERY_CHARACTERS} characters, not of blanks alone"
+            )
         return value
 
     def pattern(self, name: str) -> str:
@@ -93,7 +95,7 @@ class Parameters:
         if value is None:
             return default
         if value not in allowed:
-            raise _refused(name, value, " or ".join(allowed))
+            raise _refused(name, value, ", ".join(allowed))
         return str(value)
 
     def choices(self, name: str, allowed: Sequence[str]) -> list[str]:
@@ -173,5 +175,6 @@ class Parameters:
 
 
 def _refused(name: str, value: Json, allowed: str) -> RpcError:
-    found = "nothing" if value is None else repr(value)[:100]
+    number = f"{value:g}" if isinstance(value, float) else repr(value)
+    found = "nothing" if value is None else number[:100]
     return RpcError(ErrorCode.INVALID_PARAMS, f"{name}: found {found}; allowed: {allowed}")

@@ -10,18 +10,20 @@ from nibd.daemon.commands._failures import CommandError, Exit
 
 
 def commit_of(revision: str, path: str) -> str:
-    """The id of the commit that `revision` names in the repository that holds `path`.
+    """The id of the commit that `revision` names in the repository that holds `path`, which may be gone.
 
     Raises CommandError: there is no such commit, which is what was typed; or no repository, or no git.
     """
-    folder = path if Path(path).is_dir() else str(Path(path).parent)
+    folder = next(str(each) for each in (Path(path), *Path(path).parents) if each.is_dir())
     try:
         done = _git(folder, "rev-parse", "--quiet", "--verify", "--end-of-options", f"{revision}^{{commit}}")
         if done.returncode == 0:
             return done.stdout.decode().strip()
         found = _git(folder, "rev-parse", "--show-toplevel")
     except FileNotFoundError as error:
-        raise CommandError(f"{error.filename} is not there, so {revision!r} can't be looked up") from error
+        raise CommandError(
+            f"{error.filename} is not installed, so {revision!r} can't be looked up"
+        ) from error
     if found.returncode != 0:
         message = f"{revision!r} can't be looked up in {folder}: {_said(found)}"
         raise CommandError(message, Exit.ENVIRONMENT, "git")

@@ -94,9 +94,9 @@ def _holds(counts: JsonObject) -> str:
 
 
 def _coverage(view: JsonObject) -> str:
-    """Of what is being built it may not be known yet how much that is."""
+    """Of what is being built it may not be known yet how much that is; what is absent covers nothing."""
     coverage = view["coverage"]
-    if not coverage or (view["state"] == "building" and not coverage["of"]):
+    if not coverage or (view["state"] != "ready" and not coverage["of"]):
         return "-"
     return f"{coverage['done']} of {coverage['of']}"
 

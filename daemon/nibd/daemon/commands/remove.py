@@ -68,10 +68,12 @@ def _path_of(client: Client, argument: str | None) -> str:
             f"several are called {argument}: {', '.join(named)}; say which", Exit.USAGE, "usage"
         )
     if not named:
-        raise CommandError(
-            f"{real} is not there, or in no registered checkout; 'nibd list' shows them",
-            code="unknown_repository",
+        what = (
+            f"{real} is " + ("" if os.path.lexists(real) else "not there, and ") + "in no registered checkout"
         )
+        if argument is not None and "/" not in argument:
+            what += ", and none is called so"
+        raise CommandError(f"{what}; 'nibd list' shows them", code="unknown_repository")
     return named[0]
 
 

@@ -25,6 +25,7 @@ ABOUT = "Install, show or remove the systemd user units that run the daemon."
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "action",
+        metavar="install|status|uninstall",
         choices=("install", "status", "uninstall"),
         help="install: write the units and start them now and at each login; "
         "status: what systemd says of them, exit status 1 when they don't run; uninstall: undo install",
