@@ -259,6 +259,16 @@ mod tests {
         assert tree.units("Test of " + issue)[0][1] != "pick"
 
 
+def test_in_an_issue_a_unit_of_a_file_with_a_penalty_comes_later_than_its_file_tells(tmp_path: Path) -> None:
+    copy = "def pick(gooseberry):\n    return ripe(gooseberry)\n"
+    wash = "\ndef wash(gooseberry):\n    return ripe(water)\n"
+    line = "a gooseberry is picked ripe"
+    with ranked_tree(tmp_path, {"dist/jam.py": copy, "src/jam.py": copy + wash, **FILLER}) as tree:
+        assert [name for _, name in tree.units(line)] == ["pick", "pick", "wash"]
+        issue = tree.units(f"{line}\n\nThe ripe gooseberry.\n")
+        assert issue == [("src/jam.py", "pick"), ("src/jam.py", "wash"), ("dist/jam.py", "pick")]
+
+
 def test_a_method_that_is_called_like_a_test_is_none(tmp_path: Path) -> None:
     text = """class Jam:
     def test_gooseberry(self):

@@ -3,7 +3,8 @@
 Steps: understand the query; make terms of it that the tree has; find candidates; count the terms in their
 texts; gather evidence for each file; sum it up. At L0 that is the answer. Units are ranked within the best
 files by their own text and their file's score; units of one file with one name are folded into the best.
-An issue asks for what is to be changed: units that define nothing and tests come after the others.
+An issue asks for what is to be changed: units that define nothing and tests come after the others, and
+those of files with penalties lower than their file alone would have them.
 
 Scores are comparable within one answer only, and may be below 0. Ties go by address. A tree and a query
 decide every bit of an answer, whatever tree was there before. Nothing is kept or logged here.
@@ -223,7 +224,10 @@ class _Files:
         of_files = self.scores[counted.file_of[numbers]]
         told = self._defined or self._mentioned.places
         defined = np.array([self._definition(int(number)) for number in numbers] if told else 0.0)
-        return numbers, sums.unit_scores(text[numbers], prose[numbers], title[numbers], of_files, defined)
+        scores = sums.unit_scores(text[numbers], prose[numbers], title[numbers], of_files, defined)
+        if self._shape is Shape.ISSUE:
+            scores -= weights.UNIT_POINT * sums.points(self._penalties)[counted.file_of[numbers]]
+        return numbers, scores
 
     def _told(self, files: Ints) -> Ints:
         """Units of these files that a frame or a line tells."""

@@ -35,13 +35,18 @@ def penalties(classes: Sequence[frozenset[str]], asked: frozenset[str]) -> list[
     ]
 
 
+def points(taken_off: Sequence[Mapping[str, float]]) -> Floats:
+    """The penalties of each file together."""
+    return np.array([sum(each.values()) for each in taken_off], float)
+
+
 def file_scores(evidence: Found, taken_off: Sequence[Mapping[str, float]]) -> Floats:
     """The plain sum of the relative evidence that there is, less the penalties."""
     score = np.zeros(len(taken_off))
     for kind in Evidence:
         if kind in evidence:
             score += evidence[kind]
-    score -= np.array([sum(each.values()) for each in taken_off], float)
+    score -= points(taken_off)
     return score
 
 

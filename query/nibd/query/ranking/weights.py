@@ -103,6 +103,8 @@ UNIT_PROSE, UNIT_TITLE = 0.5, 0.5
 """Each apart from the other: with the title in both, it spoke twice and the prose hardly. A query without
 prose has its title and prose, which is the title, in the place of the prose."""
 UNIT_FILE = 0.225
+UNIT_POINT = 0.25
+"""What each point of its file's penalties takes off a unit besides, in the answer to an issue."""
 FILES_OF_UNITS = 40
 LATER = 10.0
 """Off the score of units that come after all others (`later_units`); more than scores lie apart."""
