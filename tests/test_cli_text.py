@@ -15,6 +15,7 @@ from nibd.daemon.commands._output import Style, emit_json, keep_bytes, style_of,
 from nibd.daemon.commands._progress import ProgressBar
 from nibd.daemon.commands._status_text import has_failed
 from nibd.daemon.commands._status_text import render as render_status
+from nibd.daemon.commands.init import _text as init_text
 from nibd.daemon.commands.status import significant
 from nibd.daemon.commands.verify import _render as render_verify
 from nibd.daemon.commands.wait import is_unborn, outcome_text
@@ -232,6 +233,13 @@ def test_of_what_is_not_there_it_is_not_said_that_nothing_is_to_be_done(state: s
     begun = view(state=state, assurance=None, coverage={"done": 0, "of": 0}, counts={}, agreement=None)
     text = render_status(status(relations={"python": begun | {"repairs": None}}), PLAIN, None)
     assert [line.split()[-1] for line in text.splitlines() if line.startswith("relations python")] == ["-"]
+
+
+def test_init_that_does_not_wait_claims_no_build_of_what_was_there() -> None:
+    added = {"path": "/home/ann/shop", "added": True}
+    assert init_text(added, None) == "/home/ann/shop registered; its views are being built"
+    again = init_text(added | {"added": False}, None)
+    assert again == "/home/ann/shop was registered already; 'nibd status' shows what there is of its views"
 
 
 def test_a_status_fits_a_narrow_terminal() -> None:

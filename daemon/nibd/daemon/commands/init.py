@@ -24,6 +24,8 @@ from nibd.repair.git import open_source
 STATES = ("ready", "absent")
 """Of relations to which nothing is about to be done."""
 
+NOT_LOOKED_AT = "'nibd status' shows what there is of its views"
+
 ABOUT = "Register a checkout, install its Git hooks and build its views; starts the daemon when none runs."
 
 
@@ -95,7 +97,7 @@ def _text(added: JsonObject, result: JsonObject | None) -> str:
     state = "registered" if added["added"] else "was registered already"
     text = f"{visible_line(added['path'])} {state}"
     if result is None:
-        return f"{text}; its views are being built"
+        return f"{text}; {'its views are being built' if added['added'] else NOT_LOOKED_AT}"
     relations = _relations(result["status"]["relations"]) if result["published"] else None
     return "\n".join(filter(None, (f"{text}; {outcome_text(result)}", relations)))
 
