@@ -235,6 +235,13 @@ def test_of_what_is_not_there_it_is_not_said_that_nothing_is_to_be_done(state: s
     assert [line.split()[-1] for line in text.splitlines() if line.startswith("relations python")] == ["-"]
 
 
+def test_a_checkout_that_is_gone_is_not_said_to_be_detached() -> None:
+    shown = status(head={"commit": None, "branch": None}, snapshot=None, error="/home/ann/app is not there")
+    text = render_status(shown, PLAIN, None)
+    assert text.splitlines()[0].endswith(" HEAD can't be read, nothing published yet")
+    assert "error: /home/ann/app is not there" in text
+
+
 def test_init_that_does_not_wait_claims_no_build_of_what_was_there() -> None:
     added = {"path": "/home/ann/shop", "added": True}
     assert init_text(added, None) == "/home/ann/shop registered; its views are being built"

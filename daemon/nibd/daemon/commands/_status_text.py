@@ -59,8 +59,9 @@ def _place(status: JsonObject, style: Style, width: int) -> Iterator[str]:
     head, snapshot = status["head"], status["snapshot"]
     on = f"on {visible_line(head['branch'])}" if head["branch"] else "detached"
     at = f"at {short(head['commit'])}" if head["commit"] else "without a commit"
+    found = f"{on} {at}" if head["branch"] or head["commit"] else "HEAD can't be read"
     published = f"published {short(snapshot['commit'])}" if snapshot else "nothing published yet"
-    path, state = visible_line(status["path"]), f"{on} {at}, {published}"
+    path, state = visible_line(status["path"]), f"{found}, {published}"
     if len(path) + 1 + len(state) <= width:
         yield f"{style('bold', path)} {state}"
     else:
