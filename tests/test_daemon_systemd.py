@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from daemon_world import NO_DENSE, READY_S, Daemon, configure
-from nibd.ipc.client import Client, DaemonUnavailable
+from nibd.ipc.client import Client
 from waiting import wait_until
 
 
@@ -60,28 +60,6 @@ def test_readiness_is_told_when_it_answers_then_signs_of_life_then_the_stop() ->
         while told[-1] == b"WATCHDOG=1":
             told.append(manager.recv(4096))
         assert b"STOPPING=1" in told[-1].splitlines()
-
-
-def test_a_second_daemon_is_refused_and_the_first_goes_on() -> None:
-    configure(NO_DENSE)
-    daemon = Daemon()
-    daemon.start()
-    try:
-        second = subprocess.run(
-            [sys.executable, "-m", "nibd.daemon.main"],
-            env=daemon.environment,
-            capture_output=True,
-            check=False,
-            text=True,
-        )
-        assert second.returncode == 3
-        assert f"pid {daemon.process.pid if daemon.process else 0}" in second.stderr
-        assert daemon.call("hello")
-    finally:
-        assert daemon.stop() == 0
-    assert not daemon.socket.exists()
-    with pytest.raises(DaemonUnavailable):
-        daemon.call("hello")
 
 
 @pytest.mark.parametrize("text", ["[index]\nmax_file_bytes = 'big'\n", "[nothing]\n", "[index"])

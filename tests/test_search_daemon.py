@@ -132,7 +132,7 @@ def test_pages_are_of_one_order_up_to_a_bound(ask: Any, method: str) -> None:
     whole = ask(method, **asked)["hits"]
     pages = [ask(method, **asked, k=1, offset=at)["hits"] for at in range(len(whole) + 1)]
     assert [hit for page in pages for hit in page] == whole
-    with pytest.raises(RpcError, match="offset: .* are more than 1000"):
+    with pytest.raises(RpcError, match=r"offset: .* are more than 1000"):
         ask(method, **asked, k=10, offset=991)
 
 
