@@ -45,7 +45,7 @@ from_debian() {
     local go="export GOROOT=$root/usr/lib/go-1.24 GOTOOLCHAIN=local"
     local libraries=$root/usr/lib/x86_64-linux-gnu:$root/lib/x86_64-linux-gnu
     script go "$go" "exec $root/usr/lib/go-1.24/bin/go \"\$@\""
-    script gopls "$go PATH=$folder/bin:\$PATH" "exec $root/usr/bin/gopls \"\$@\""
+    script gopls "$go PATH=\$PATH:$folder/bin" "exec $root/usr/bin/gopls \"\$@\""
     script rust-analyzer \
         "exec $root/usr/lib64/ld-linux-x86-64.so.2 --library-path $libraries $root/usr/bin/rust-analyzer \"\$@\""
 }

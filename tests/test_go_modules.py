@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from language_servers import Project, require
-from nibd.repair.servers import Options
+from nibd.repair.servers import Options, go_list
 from nibd.repair.servers.go_mod_text import asked_version, copy, is_newer, newest, statements
 from nibd.stores.types import RepoPath
 
@@ -188,3 +190,73 @@ def test_a_changed_requirement_of_what_is_absent_needs_no_other_server(tmp_path:
         project.write("go.mod", go_mod("renamed", NEWER + REQUIRE))
         project.server.changed([], [RepoPath(b"go.mod")], [])
         assert project.server.must_restart()
+
+
+def test_a_file_that_imports_what_is_absent_is_of_its_own_package_alone(tmp_path: Path) -> None:
+    """Go finds the import first by way of others (a, b), then by a shorter way, and keeps the first place."""
+
+    def importing(package: str, *paths: str) -> str:
+        return "".join([f"package {package}\n\n", *(f'import _ "example.org/{path}"\n' for path in paths)])
+
+    imports = 'import (\n\t"example.org/dep"\n\t"example.org/app/lib"\n)\n'
+    files = {
+        "go.mod": go_mod(more="go 1.20\n" + REQUIRE),
+        "a/a.go": importing("a", "app/b"),
+        "b/b.go": importing("b", "app/c"),
+        "c/c.go": f"package c\n\n{imports}\nfunc greet() string {{ return lib.Name() + dep.Greet() }}\n",
+        "c/more.go": "package c\n\nvar more = greet()\n",
+        "lib/lib.go": 'package lib\n\nfunc Name() string { return "" }\n',
+        "z/z.go": importing("z", "dep"),
+    }
+    with Project(tmp_path, "go", files) as project:
+        assert project.ask("c/c.go", "Name") == {("lib/lib.go", 2, "Name")}
+        assert project.ask("c/c.go", "Greet") == set()
+
+
+class TestGoList:
+    ABSENT: ClassVar = {
+        "ImportPath": "example.org/dep",
+        "Error": {"ImportStack": ["example.org/app", "example.org/dep"], "Pos": "app.go:4:2", "Err": "none"},
+    }
+
+    def said(self, *objects: object) -> bytes:
+        return b"".join(json.dumps(each, indent="\t").encode() + b"\n" for each in objects)
+
+    def test_a_stack_that_ends_with_an_absent_package_does_no_longer(self) -> None:
+        found = json.loads(go_list.told(self.said(self.ABSENT)))
+        assert found["Error"].pop("ImportStack")[:2] == ["example.org/app", "example.org/dep"]
+        assert found["Error"] == {"Pos": "app.go:4:2", "Err": "none"}
+        assert json.loads(go_list.told(self.said(self.ABSENT)))["Error"]["ImportStack"][2:] == ["(absent)"]
+
+    @pytest.mark.parametrize(
+        "package",
+        [
+            {"ImportPath": "a", "GoFiles": ["a.go"], "Error": {"ImportStack": ["b", "a"], "Err": "broken"}},
+            {"ImportPath": "a", "Error": {"ImportStack": ["a", "b"], "Err": "found by b"}},
+            {"ImportPath": "a", "Error": {"ImportStack": [], "Err": "no Go files in ImportStack"}},
+            {"ImportPath": "a", "GoFiles": ["a.go"]},
+        ],
+    )
+    def test_what_else_go_says_is_left_as_it_is(self, package: object) -> None:
+        assert go_list.told(self.said(package)) == self.said(package)
+
+    def test_packages_come_one_by_one_and_other_output_whole(self) -> None:
+        one, two = self.said({"ImportPath": "a"}), self.said({"ImportPath": "b"})
+        assert list(go_list.packages((one + two).splitlines(keepends=True))) == [one, two, b""]
+        assert list(go_list.packages([b"a\n", b"b\n"])) == [b"a\nb\n"]
+
+    @pytest.mark.parametrize("status", [0, 3])
+    def test_it_is_run_in_the_place_of_go_and_ends_as_go_does(self, tmp_path: Path, status: int) -> None:
+        go, ours, out = tmp_path / "a go", tmp_path / "go", tmp_path / "out.json"
+        out.write_bytes(self.said(self.ABSENT))
+        go.write_text(f'#!/bin/sh\n[ "$1" = list ] && cat \'{out}\' || echo "$@"\nexit {status}\n')
+        ours.write_text(go_list.command(str(go)))
+        for program in (go, ours):
+            program.chmod(0o755)
+        found = subprocess.run([ours, "list", "-json"], stdout=subprocess.PIPE, check=False)
+        assert (found.returncode, json.loads(found.stdout)["Error"]["ImportStack"][-1]) == (
+            status,
+            "(absent)",
+        )
+        found = subprocess.run([ours, "env", "a b"], stdout=subprocess.PIPE, check=False)
+        assert (found.returncode, found.stdout) == (status, b"env a b\n")

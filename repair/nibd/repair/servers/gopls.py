@@ -1,9 +1,9 @@
 """Go: gopls, with the go command that it runs for `go list`.
 
-Both are the caller's: PATH names one folder, made here, that holds `go` alone, so that there is no git, no
-compiler and no gopackagesdriver to be found. Modules come from vendor folders or from a module cache; nothing
-is fetched, and no line in go.mod brings another Go: `go_modules` has what happens where modules are absent or
-a newer Go is asked for.
+Both are the caller's: PATH names one folder, made here, that holds `go` alone (`go_list`), so that there is
+no git, no compiler and no gopackagesdriver to be found. Modules come from vendor folders or from a module
+cache; nothing is fetched, and no line in go.mod brings another Go: `go_modules` has what happens where
+modules are absent or a newer Go is asked for.
 
 What Go's build leaves out (by constraints, by name, with cgo off) gopls knows no package for, unless nothing
 else is in its folder. For what is left out on this system alone it finds one; for a tag that somebody has to
@@ -24,6 +24,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from nibd.repair.servers import go_list
 from nibd.repair.servers.driver import (
     Driver,
     Guard,
@@ -65,7 +66,7 @@ def find(search: Search) -> Installed | Missing:
 
 def launch(installed: Installed, root: Path, options: Options) -> Launch:
     tools = options.cache / "bin"
-    _link(tools / "go", installed.tools["go"])
+    _place(tools / "go", go_list.command(str(installed.tools["go"])))
     files = tuple(module_files(root))
     env = private_home(options.cache) | {
         "PATH": f"{tools}:/usr/bin:/bin" if options.trusted else str(tools),
@@ -91,12 +92,15 @@ def launch(installed: Installed, root: Path, options: Options) -> Launch:
     return Launch(argv, env, settings, {"gopls": settings}, _limits(root, options, modules))
 
 
-def _link(link: Path, target: Path) -> None:
-    if link.is_symlink() and link.readlink() == target:
+def _place(program: Path, text: str) -> None:
+    """Write a program, unless it is as it should be: a server may be running it."""
+    if program.is_file() and not program.is_symlink() and program.read_text() == text:
         return
-    link.parent.mkdir(parents=True, exist_ok=True)
-    link.unlink(missing_ok=True)
-    link.symlink_to(target)
+    program.parent.mkdir(parents=True, exist_ok=True)
+    made = program.with_name(f"{program.name}.new")
+    made.write_text(text)
+    made.chmod(0o700)
+    made.replace(program)
 
 
 def group_of(path: RepoPath, text: str) -> tuple[bytes, str] | None:
