@@ -79,25 +79,25 @@ def folder_of(home: LiveHome) -> RepositoryFolder:
 
 
 def test_a_first_build_serves_what_it_has_and_says_what_it_lacks(gated: LiveHome, gate: Gate) -> None:
-    repo = gated.repository(large(120))
+    repo = gated.repository(large(60))
     part = part_of(gated, repo, gate)
     done = part["coverage"]["done"]
-    assert (part["state"], part["assurance"], part["coverage"]["of"]) == ("building", "partial", 120)
-    assert 0 < done < 120
-    assert part["counts"]["unknown"] == (120 - done) * SITES
-    assert f"of {120 * SITES} sites are still to be asked about" in part["reason"]
+    assert (part["state"], part["assurance"], part["coverage"]["of"]) == ("building", "partial", 60)
+    assert 0 < done < 60
+    assert part["counts"]["unknown"] == (60 - done) * SITES
+    assert f"of {60 * SITES} sites are still to be asked about" in part["reason"]
 
     here = gated.ask(repo, "definition", "m000.py", line=2, col=5, provider="static")
     assert here["asked"]["name"] == "a"
     everywhere = gated.ask(repo, "references", "m000.py", line=1, col=5, provider="static")
     assert everywhere["views"]["structural"]["relations"]["python"]["assurance"] == "partial"
-    with pytest.raises(RpcError, match=f"hold {done} of 120 files, and not m119.py") as refused:
-        gated.ask(repo, "definition", "m119.py", line=2, col=5, provider="static")
+    with pytest.raises(RpcError, match=f"hold {done} of 60 files, and not m059.py") as refused:
+        gated.ask(repo, "definition", "m059.py", line=2, col=5, provider="static")
     assert refused.value.code == ErrorCode.VIEW_NOT_READY
 
 
 def test_a_killed_navigator_goes_on_and_asks_nothing_again(gated: LiveHome, gate: Gate) -> None:
-    repo = gated.repository(large(120))
+    repo = gated.repository(large(60))
     done = part_of(gated, repo, gate)["coverage"]["done"]
     (navigator,) = gated.status(repo)["statistics"]["navigators"].values()
     os.kill(navigator["pid"], signal.SIGKILL)
@@ -106,7 +106,7 @@ def test_a_killed_navigator_goes_on_and_asks_nothing_again(gated: LiveHome, gate
     asked = gate.asked()
 
     found = gated.relations(repo)
-    assert (found["assurance"], found["coverage"]) == ("exact", {"done": 120, "of": 120})
+    assert (found["assurance"], found["coverage"]) == ("exact", {"done": 60, "of": 60})
     staged = [asked[f"m{n:03}.py"] for n in range(done)]
     again = sum(len(places) - len(set(places)) for places in staged)
     assert again <= 4 * PROBES  # two starts, at each of which a few places tell when the server has settled
