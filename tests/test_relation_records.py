@@ -95,11 +95,17 @@ def test_sites_are_found_by_number_too(file: FileRelations, data: st.DataObject)
     record, _ = pack(file)
     numbered = list(enumerate(file.relations))
     names = data.draw(st.sets(st.sampled_from([*sorted(record.names), "none"])))
-    meant = data.draw(st.sets(st.sampled_from([*record.targets, target(b"z.py", "no", "no")])))
+    paths = data.draw(st.sets(st.sampled_from([*(each.path for each in record.targets), RepoPath(b"z.py")])))
+    inside = record.targets_in(paths)
     assert record.named(names) == [at for at, each in numbered if each.site.name in names]
-    assert record.leading(meant.__contains__) == [
+    assert inside == {
+        at: each for at, each in enumerate(record.targets) if each.path in paths and not each.package
+    }
+    meant = set(inside.values())
+    assert record.leading(set(inside)) == [
         at for at, each in numbered if not meant.isdisjoint(each.targets or ())
     ]
+    assert record.found == [at for at, each in numbered if each.targets]
     assert record.unanswered == [at for at, each in numbered if each.answer is None]
     assert list(record.unit_of) == [each.site.unit for each in file.relations]
     some = data.draw(st.lists(st.sampled_from(numbered))) if numbered else []

@@ -77,6 +77,18 @@ def test_what_is_visible_and_begins_or_ceases_to_be_called_so_is_turned() -> Non
     assert edit("import os", "import os, sys").turned == {"sys"}
 
 
+def test_what_appeared_is_what_turned_and_is_there() -> None:
+    assert edit("def make", "def build").appeared == {"build"}
+    assert edit("size = 1\n", "pass\n").appeared == set()
+    assert change("from one import run\n", "from two import run\n", "p.py").appeared == {"two", "run"}
+    came, gone = compare(None, source(LIB)), compare(source(LIB), None)
+    assert came.appeared == came.turned == gone.turned
+    assert gone.appeared == set()
+    unit = "struct A;\n\n#[cfg(test)]\nfn f() {}\n"
+    switched = change(unit, unit.replace("cfg(test)", "cfg(not(test))"), "a.rs", "rust")
+    assert "f" in switched.turned & switched.appeared
+
+
 @pytest.mark.parametrize(
     ("path", "language", "old", "new", "turned"),
     [

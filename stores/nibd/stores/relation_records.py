@@ -23,7 +23,7 @@ import zlib
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import blake2b
@@ -170,10 +170,20 @@ class RelationRecord:
         own = enumerate(self._table.names[: self._table.site_names])
         return _all_of(self._table.name_of, {number for number, name in own if name in names})
 
-    def leading(self, is_meant: Callable[[Target], bool]) -> list[int]:
-        """The sites that have a target which is meant, by number. Each target is looked at once."""
-        meant = {number for number, target in enumerate(self.targets) if is_meant(target)}
-        return _all_of(self._table.answer_of, self._answered_by(meant))
+    def targets_in(self, paths: Container[RepoPath]) -> dict[int, Target]:
+        """The targets that stand in these files of the repository, by number."""
+        places = {n for n, place in enumerate(self._table.places) if not place[0] and place[1] in paths}
+        rows = enumerate(self._table.targets) if places else ()
+        return {number: self._target(number) for number, row in rows if row[0] in places}
+
+    def leading(self, targets: set[int]) -> list[int]:
+        """The sites that have one of these targets, all by number."""
+        return _all_of(self._table.answer_of, self._answered_by(targets))
+
+    @property
+    def found(self) -> list[int]:
+        """The sites that have a target, by number."""
+        return _all_of(self._table.answer_of, {n for n, each in enumerate(self._table.answers, 1) if each})
 
     @property
     def unanswered(self) -> list[int]:

@@ -26,6 +26,8 @@ _MODULE = re.compile(
     r"[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?mod[ \t]+(\w+)[ \t]*;",
     re.MULTILINE,
 )
+_DECLARED = re.compile(rb"\bmod[ \t]+\w+[ \t]*;")
+"""Most files declare no module, and to find that by the whole pattern takes long."""
 _ROOTS = ("mod.rs", "lib.rs", "main.rs")
 
 
@@ -76,7 +78,7 @@ def _within(file: SourceFile, keys: set[Key]) -> Iterator[Key]:
 
 def _modules(file: SourceFile | None) -> Mapping[str, tuple[str, ...]]:
     """What stands before the lines that declare a module in a file of its own, by the module's name."""
-    if file is None or file.language != "rust":
+    if file is None or file.language != "rust" or not _DECLARED.search(file.content):
         return {}
     return {found[2]: tuple(_ATTRIBUTE.findall(found[1])) for found in _MODULE.finditer(_text(file))}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from nibd.stores.relation_records import RelationRecord
 from nibd.stores.relation_types import RelationKind, Site
 
 _LANGUAGES = frozenset({"python"})
@@ -34,3 +35,11 @@ def is_by_scope(site: Site, content: bytes, language: str) -> bool:
     if before >= 0 and content[before] == ord("."):
         return False
     return site.kind in _ASSIGNED or not _ARGUMENT.match(content, site.end_byte)
+
+
+def path_owner(record: RelationRecord, index: int, content: bytes) -> int | None:
+    """The site before `::` in a path of Rust, where a site of this text is looked for in what that is."""
+    if not index:
+        return None
+    before, site = (relation.site for relation in record.some([index - 1, index]))
+    return index - 1 if content[before.end_byte : site.start_byte].strip() == b"::" else None

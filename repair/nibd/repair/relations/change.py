@@ -57,6 +57,8 @@ class FileChange:
     new: SourceFile | None
     kept: dict[int, int] = field(default_factory=dict)
     turned: frozenset[str] = frozenset()
+    appeared: frozenset[str] = frozenset()
+    """Those of `turned` that something is called now, or that lead elsewhere: the others only ceased."""
     joined: frozenset[str] = frozenset()
     """Names that one more unit has: what was not found by such a name may be found now."""
     rebound: frozenset[str] | None = frozenset()
@@ -118,7 +120,15 @@ def compare(old: SourceFile | None, new: SourceFile | None, *, is_switched: bool
         names = {name for _, name, _ in _visible(only)} | {_stem(only.path)}
         keys = frozenset(only.keys)
         all_names = frozenset(names)
-        return FileChange(old, new, turned=all_names, rebound=all_names, resurfaced=keys, changed_keys=keys)
+        return FileChange(
+            old,
+            new,
+            turned=all_names,
+            appeared=all_names if new else frozenset(),
+            rebound=all_names,
+            resurfaced=keys,
+            changed_keys=keys,
+        )
     switches = frozenset((*old.keys, *new.keys)) if is_switched else switched(old, new)
     others = _renumbered(old, new) | switches
     changed = others | {
@@ -126,16 +136,19 @@ def compare(old: SourceFile | None, new: SourceFile | None, *, is_switched: bool
     }
     before, after = _visible(old), _visible(new)
     turned = frozenset(name for _, name, _ in before ^ after)
+    appeared = frozenset(name for _, name, _ in after - before)
     if switches:
-        turned |= {name for key, name, _ in before | after if key in switches}
-        turned |= {
+        other = {name for key, name, _ in before | after if key in switches}
+        other |= {
             file.units[at].name for file in (old, new) for key, at in file.ordinals.items() if key in switches
         }
+        turned, appeared = turned | other, appeared | other
     return FileChange(
         old,
         new,
         _kept(old, new, changed),
         turned,
+        appeared,
         frozenset(new.units[new.ordinals[key]].name for key in new.ordinals.keys() - old.ordinals) - turned,
         *_rebound(old, new),
         switches | {key for key in changed if surface(old, key) != surface(new, key)},
@@ -187,14 +200,16 @@ def _visible(file: SourceFile) -> set[tuple[Key, str, str]]:
         if unit.name
     }
     found.update((_FILE_KEY, name, _EXPORTS) for name in _exported(file))
-    sources, passed_on = _sources(file), _passed_on(file)
-    for site in file.sites:
-        if site.kind is RelationKind.IMPORT and not passed_on[file.line_of(site)]:
+    binding = [site for site in file.sites if site.kind in _BINDING]
+    has_imports = any(site.kind is RelationKind.IMPORT for site in binding)
+    sources, passed_on = (_sources(file), _passed_on(file)) if has_imports else ([], [])
+    for site in binding:
+        is_import = site.kind is RelationKind.IMPORT
+        line = file.line_of(site) if is_import else 0
+        if is_import and not passed_on[line]:
             continue
-        if site.kind in _BINDING and (
-            file.units[site.unit].level is not Level.CALLABLE or _is_set_outside(file, site)
-        ):
-            source = sources[file.line_of(site)] if site.kind is RelationKind.IMPORT else ""
+        if file.units[site.unit].level is not Level.CALLABLE or _is_set_outside(file, site):
+            source = sources[line] if is_import else ""
             is_of_source = site.name in _NO_WORD.split(source)  # it says from where, and takes nothing
             found.add((file.keys[site.unit], site.name, "" if is_of_source else source))
     return found
@@ -216,14 +231,14 @@ def _exported(file: SourceFile) -> list[str]:
 
 def _passed_on(file: SourceFile) -> list[bool]:
     """By line, whether others see what an import on it names."""
-    lines = _lines(file)
+    lines = file.lines
     if file.language == "go":
         return [False] * len(lines)
     if file.language != "rust":
         return [True] * len(lines)
     found, is_public = [], False
     for line in lines:
-        if _SOURCE["rust"][0].search(line):
+        if _SOURCE["rust"][0].match(line):
             is_public = line.lstrip().startswith(("pub", "mod", "extern"))
         found.append(is_public)
     return found
@@ -232,12 +247,12 @@ def _passed_on(file: SourceFile) -> list[bool]:
 def _sources(file: SourceFile) -> list[str]:
     """By line, from where an import on it takes what it names."""
     pattern, before = _SOURCE.get(file.language, (None, False))
-    lines = _lines(file)
+    lines = file.lines
     if pattern is None:
         return [""] * len(lines)
     found, source = [], ""
     for line in lines if before else reversed(lines):
-        match = pattern.search(line)
+        match = pattern.match(line) if before else "from" in line and pattern.search(line)
         if match:
             source = match[1] or ""
         found.append(source)
@@ -249,7 +264,7 @@ def _rebound(old: SourceFile, new: SourceFile) -> tuple[frozenset[str] | None, f
 
     What a callable binds is bound in it alone: those are sites of units within it.
     """
-    before, after = (Counter(line.strip() for line in _lines(file)) for file in (old, new))
+    before, after = (Counter(map(str.strip, file.lines)) for file in (old, new))
     changed = (before - after) | (after - before)
     if any(_BINDS_ANY.search(line) for line in changed):
         return None, frozenset()
@@ -277,7 +292,7 @@ def _enclosed(file: SourceFile, inside: Mapping[Key, set[str]]) -> Iterator[int]
 
 def _bound_on(file: SourceFile, changed: Container[str]) -> Iterator[tuple[int, str]]:
     """The names, each with the unit that binds it."""
-    lines = _lines(file)
+    changed_lines = {number for number, line in enumerate(file.lines) if line.strip() in changed}
     statement: list[tuple[int, str]] = []
     is_changed, last = False, -2
     for site in file.sites:
@@ -285,19 +300,15 @@ def _bound_on(file: SourceFile, changed: Container[str]) -> Iterator[tuple[int, 
             continue
         line = file.line_of(site)
         if site.kind is not RelationKind.IMPORT:
-            if lines[line].strip() in changed:
+            if line in changed_lines:
                 yield site.unit, site.name
             continue
         if line > last + 1:  # another statement: what one imports changes with any line of it
             yield from statement if is_changed else ()
             statement, is_changed = [], False
         statement.append((site.unit, site.name))
-        is_changed, last = is_changed or lines[line].strip() in changed, line
+        is_changed, last = is_changed or line in changed_lines, line
     yield from statement if is_changed else ()
-
-
-def _lines(file: SourceFile) -> list[str]:
-    return file.content.decode("utf-8", "replace").split("\n")
 
 
 def _stem(path: bytes) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nibd.repair.relations.change import FileChange
-from nibd.repair.relations.plan import Asked, kept_relations
+from nibd.repair.relations.planned import Asked
 from nibd.repair.relations.resolve import Question
 from nibd.repair.relations.source_file import SourceFile, SourceFiles
 from nibd.stores.relation_records import RelationRecord
@@ -43,9 +43,9 @@ class Draft:
         """Of a file that is there, and was another before."""
         new = change.new
         assert new is not None, "only files that are there are asked about"
-        kept = kept_relations(change, before, new)
         asked = tuple(sorted(why))
-        known = {i: each.answer for i, each in kept.items()}
+        kept = change.kept.items() if before is not None else ()
+        known = {now: before.relations[then].answer for now, then in kept} if before is not None else {}
         starts = tuple(new.sites[i].start_byte for i in asked)
         return Draft(new, known, asked, tuple(why[i] for i in asked), starts)
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from nibd.repair.relations.change import FileChange
 from nibd.repair.relations.families import FAMILIES
 from nibd.repair.relations.include_graph import IncludeGraph
-from nibd.repair.relations.plan import Asked, Plan
+from nibd.repair.relations.planned import Asked, Plan
 from nibd.repair.servers.clangd import INCLUDE_FOLDERS
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.relation_types import Target
@@ -91,7 +91,8 @@ def narrowed(plan: Plan, changes: Mapping[RepoPath, FileChange], reached: Contai
             if rule == "unknown" or (path in reached and not _is_kept(asked, index, rule, changes))
         }
         if why:
-            elsewhere[path] = Asked(asked.record, why)
+            later = asked.later if path in reached else {}
+            elsewhere[path] = Asked(asked.record, why, asked.tells, later)
     return replace(plan, elsewhere=elsewhere)
 
 

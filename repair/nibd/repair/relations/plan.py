@@ -3,8 +3,8 @@
 Each rule answers why a relation that was right at the old tree may be wrong at the new one:
 
 lost      its target stood on a line that changed, or is gone
-turned    its site carries a name that began or ceased to be visible somewhere, and leads nowhere or may lead
-          elsewhere for that
+turned    its site carries a name that began to be visible somewhere, and leads nowhere; or one that began or
+          ceased to be, and may lead elsewhere for that
 joined    it was not found, and its site carries a name that one more unit has
 surface   it stands in a unit that refers to a symbol whose surface changed: what that symbol is, or gives
           back, decides what other names there mean, where they mean something by type (`by_scope`); or in a
@@ -23,13 +23,12 @@ with few of them first, and verification does the rest.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 
-from nibd.repair.relations.by_scope import has_names_by_scope, is_by_scope
+from nibd.repair.relations.by_scope import has_names_by_scope, is_by_scope, path_owner
 from nibd.repair.relations.change import FileChange, module_of
 from nibd.repair.relations.configuration import UNTOUCHED, Touched
+from nibd.repair.relations.planned import Asked, Plan
 from nibd.repair.relations.source_file import SourceFile
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.relation_records import RelationRecord
@@ -41,6 +40,9 @@ MAX_REACH = 5_000
 """Sites: about a second of a server."""
 
 _LINKED = frozenset({"python", "rust"})
+_BY_PATH = frozenset({"rust"})
+_HIDES_NOTHING = frozenset({"python", "rust", "go", "javascript", "typescript", "tsx"})
+"""Where what leads nowhere hides nothing that could be found in its place, as a macro of C does."""
 _CONFIGURED = frozenset({"rust"})
 """Where a unit of which nothing was found, not even its own name, is not compiled at all, for any name."""
 
@@ -49,41 +51,6 @@ _DECLARING = (b".pyi", b".d.ts", b".d.mts", b".d.cts")
 
 Reach = dict[RepoPath, dict[int, str]]
 """What wide rules want: sites of files by index, each with its rule."""
-
-
-@dataclass(slots=True)
-class Asked:
-    """The sites of one file that have to be asked, by index, with the rule that says so."""
-
-    record: RelationRecord
-    why: dict[int, str] = field(default_factory=dict)
-    tells: set[int] = field(default_factory=set)
-    later: dict[int, str] = field(default_factory=dict)
-    """To be asked too when one of `tells`, which is asked, turns out to refer to something else."""
-
-    def add(self, indexes: Iterable[int], rule: str) -> None:
-        for index in indexes:
-            self.why.setdefault(index, rule)
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """`elsewhere` holds unchanged files; `within` the sites of changed files, by index in the new version."""
-
-    elsewhere: Mapping[RepoPath, Asked]
-    within: Mapping[RepoPath, Mapping[int, str]]
-    cut: int = 0
-    room: int = 0
-    """How many sites more may be asked for what is answered."""
-
-    def counts(self) -> Counter[str]:
-        """How many sites each rule wants asked."""
-        found: Counter[str] = Counter()
-        for asked in self.elsewhere.values():
-            found.update(asked.why.values())
-        for why in self.within.values():
-            found.update(why.values())
-        return found
 
 
 class Planner:
@@ -114,6 +81,7 @@ class Planner:
         self._is_configured = is_configured
         self._elsewhere: dict[RepoPath, Asked] = {}
         self._turned = frozenset[str]().union(*(change.turned for change in changes.values()))
+        self._appeared = frozenset[str]().union(*(change.appeared for change in changes.values()))
         self._joined = frozenset[str]().union(*(change.joined for change in changes.values()))
         self._modules = frozenset[str]().union(
             *(change.turned for change in changes.values() if change.old is None or change.new is None)
@@ -183,11 +151,12 @@ class Planner:
                 yield record
 
     def _by_target(self, record: RelationRecord, reach: Reach) -> None:
-        lost = {*record.leading(self._loses), *record.unanswered}
+        changed = record.targets_in(self._changes).items()
+        lost = {*record.leading({n for n, each in changed if self._loses(each)}), *record.unanswered}
         if lost:
             self._asked(record).add(sorted(lost), "lost")
-        referring = record.leading(self._resurfaces)
-        everywhere = bool(record.leading(self._passes_any))
+        referring = record.leading({n for n, each in changed if self._resurfaces(each)})
+        everywhere = any(self._passes_any(each) for _, each in changed)
         if referring or everywhere:
             self._asked(record)
             units = {record.unit_of[i] for i in referring}
@@ -211,7 +180,7 @@ class Planner:
         if record.language in _CONFIGURED:
             compiled = self._compiled(record)
             found = {i: each for i, each in found.items() if each.site.unit in compiled}
-        turned = {i: each for i, each in found.items() if each.site.name in self._turned and not each.unbuilt}
+        turned = {i: each for i, each in found.items() if self._is_turned(record, each)}
         joined = [i for i, each in found.items() if self._is_joined(each)]
         if not turned and not joined:
             return
@@ -219,8 +188,8 @@ class Planner:
         for index, relation in turned.items():
             if relation.targets and self._can_be_shadowed(record, relation.site.name):
                 wide.setdefault(index, "turned")
-        asked.add((i for i, each in turned.items() if not each.targets), "turned")
-        asked.add(joined, "joined")
+        asked.add(self._findable(record, [i for i, each in turned.items() if not each.targets]), "turned")
+        asked.add(self._findable(record, joined), "joined")
         tells = [i for i, each in turned.items() if self._imports_by_name(each)]
         if tells and self._is_told:
             asked.tells.update(tells)
@@ -229,10 +198,30 @@ class Planner:
         elif tells:
             wide.update(dict.fromkeys(range(record.sites), "module"))
 
+    def _is_turned(self, record: RelationRecord, relation: Relation) -> bool:
+        """Whether a name may lead elsewhere now: what was not found is not found by one that ceased."""
+        only_appeared = not relation.targets and record.language in _HIDES_NOTHING
+        names = self._appeared if only_appeared else self._turned
+        return relation.site.name in names and not relation.unbuilt
+
+    def _findable(self, record: RelationRecord, sites: list[int]) -> list[int]:
+        """Those of `sites`, which lead nowhere, that may be found although nothing else is.
+
+        What stands behind `Type::` is looked for in there: where `Type` is not found either, and carries no
+        name by which it may be now, that is in vain.
+        """
+        text = self._text(record) if sites and record.language in _BY_PATH else None
+        if text is None:
+            return sites
+        owners = {i: owner for i in sites if (owner := path_owner(record, i, text)) is not None}
+        found = dict(zip(owners, record.some(owners.values()), strict=True))
+        by_name = self._appeared | self._joined
+        return [i for i in sites if i not in found or found[i].targets != () or found[i].site.name in by_name]
+
     @staticmethod
     def _compiled(record: RelationRecord) -> set[int]:
         """The units of a file in which something was found."""
-        return {record.unit_of[i] for i in record.leading(lambda _: True)}
+        return {record.unit_of[i] for i in record.found}
 
     def _can_be_shadowed(self, record: RelationRecord, name: str) -> bool:
         """Whether what was found by a name that turned may be another now.
@@ -352,10 +341,3 @@ def _only(change: FileChange) -> SourceFile:
 
 def _folder(path: RepoPath) -> bytes:
     return path.rpartition(b"/")[0]
-
-
-def kept_relations(change: FileChange, old: FileRelations | None, new: SourceFile) -> dict[int, Relation]:
-    """The old relations at their new places, by index in the new version."""
-    if old is None:
-        return {}
-    return {now: replace(old.relations[before], site=new.sites[now]) for now, before in change.kept.items()}

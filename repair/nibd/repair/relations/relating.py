@@ -276,6 +276,7 @@ class Relating:
             includes,
             resolver,
             report,
+            tell=lambda side: self.workspace.move(side.tree, report),
             is_fresh=lambda: self.workspace.is_fresh(family),
         )
 

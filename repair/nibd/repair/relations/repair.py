@@ -1,6 +1,6 @@
 """From the relations of one tree to those of another: the one path for build and repair.
 
-For one family on one server that holds the target tree:
+For one family on one server, which is told of the target tree first:
 
 1. Compare the two listings: which files of the family came, went or changed.
 2. Of each changed file, find what its sites keep (`change`); of all others, what may have changed (`plan`).
@@ -29,7 +29,8 @@ from nibd.repair.relations.drafts import Draft
 from nibd.repair.relations.families import FAMILIES
 from nibd.repair.relations.includes import Includes, narrowed
 from nibd.repair.relations.parts import NOTHING, Part, Parts, Totals
-from nibd.repair.relations.plan import Plan, Planner
+from nibd.repair.relations.plan import Planner
+from nibd.repair.relations.planned import Plan
 from nibd.repair.relations.resolve import Resolver
 from nibd.repair.relations.source_file import SourceFiles
 from nibd.repair.servers.errors import ServerFailed
@@ -37,7 +38,7 @@ from nibd.repair.servers.registry import driver_of_family
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.relation_records import RelationRecord
 from nibd.stores.relation_types import Answer, FileRelations
-from nibd.stores.relations import RecordId, RelationStore, ResolutionId
+from nibd.stores.relations import CorruptRelations, RecordId, RelationStore, ResolutionId
 from nibd.stores.structure import StructureStore
 from nibd.stores.types import EMPTY_TREE, ProfileId, RepoPath, TreeId
 
@@ -138,6 +139,8 @@ class RelationRepair:
     resolver: Callable[[Side], Resolver]
     """Gives the resolver of a server that holds this tree and has settled."""
     report: Reporter
+    tell: Callable[[Side], None] = lambda _: None
+    """Has the private tree hold this one, and tells servers of it: they read it while it is planned."""
     is_fresh: Callable[[], bool] = lambda: False
     """Whether the server that is running has seen no other tree."""
     first: Sequence[RepoPath] = ()
@@ -149,6 +152,7 @@ class RelationRepair:
         """The relations of `target`, from those of `base`; without one, every site is asked."""
         started = time.perf_counter()
         base = base or Base(Side(EMPTY_TREE, Bitmap()), Bitmap(), NOTHING)
+        self.tell(target)
         come = family_files(self.structure, self.family, target.listing.minus(base.side.listing))
         gone = family_files(self.structure, self.family, base.side.listing.minus(target.listing))
         old = self._old(base.records, {*come, *gone})
@@ -196,9 +200,13 @@ class RelationRepair:
     ) -> Plan:
         """What to ask. `old` are the relations of the changed files in `base`."""
         importers = self._importers(base.touched, base.side.listing)
-        return Planner(
+        planner = Planner(
             self.store, base.records, changes, old, base.touched, importers, base.is_configured, self._text
-        ).plan()
+        )
+        try:
+            return planner.plan()
+        except ValueError as error:
+            raise CorruptRelations(str(error)) from error
 
     def _text(self, record: RelationRecord) -> bytes | None:
         file = self.sources.get(record.path, record.blob, record.language)
@@ -306,7 +314,11 @@ class RelationRepair:
 
     def _unchanged(self, plan: Plan) -> Iterator[Draft]:
         for asked in plan.elsewhere.values():
-            yield Draft.of_unchanged(asked, self.sources)
+            try:
+                draft = Draft.of_unchanged(asked, self.sources)
+            except ValueError as error:
+                raise CorruptRelations(str(error)) from error
+            yield draft
 
     def _answered(self, drafts: list[Draft], asking: Asking, room: int = 0) -> _Answered:
         """What the server says of these, and of up to `room` sites that are asked for what it says."""

@@ -105,6 +105,11 @@ class SourceFile:
     def _site_starts(self) -> list[int]:
         return [site.start_byte for site in self.sites]
 
+    @cached_property
+    def lines(self) -> list[str]:
+        """Of the text; they end at a line feed."""
+        return self.content.decode("utf-8", "replace").split("\n")
+
     def line_of(self, site: Site) -> int:
         """From 0; lines end at a line feed."""
         return bisect_left(self._line_ends, site.start_byte)
