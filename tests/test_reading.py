@@ -14,6 +14,7 @@ from nibd.daemon.views import RepositoryViews
 from nibd.ipc.children import ChildDied
 from nibd.query import lexical, symbols
 from nibd.query.ranking.outline import Outline
+from nibd.stores.catalog import Catalog
 from nibd.stores.collection import collect, removable
 from nibd.stores.snapshot import Generation, Publication
 from nibd.stores.types import CheckoutId, ProfileId, View
@@ -89,6 +90,33 @@ def test_what_is_read_is_left_by_a_collection_until_it_was_read(folder: Path, re
         assert (found(outer, "alpha"), hits(outer, "alpha")) == (["alpha"], 1)
     with views.condemning(unneeded) as condemned:
         assert condemned == unneeded
+    made.close()
+
+
+def test_older_publications_are_read_only_where_the_newest_does_not_do(
+    folder: Path, repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, first = two_commits(folder, repo)
+    read: list[int] = []
+    publications = Catalog.publications
+
+    def counted(catalog: Catalog, checkout: CheckoutId, limit: int = 100) -> list[Publication]:
+        found = publications(catalog, checkout, limit)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(Catalog, "publications", counted)
+    views = RepositoryViews(made.stores.folder)
+    with views.reading(MAIN, STRUCTURE) as newest:
+        assert newest is not None
+        assert newest.publication.commit == repo.head()
+    assert read == [1]
+    with views.reading(MAIN, STRUCTURE, accepts=lambda each: each.commit == first.commit) as older:
+        assert older is not None
+        assert older.publication == first
+    assert read[:2] == [1, 1]
+    assert read[2] > 1
+    views.close()
     made.close()
 
 

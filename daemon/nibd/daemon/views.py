@@ -82,10 +82,11 @@ class RepositoryViews:
     ) -> Iterator[Reading | None]:
         """As `reading`: for the first of `wanted` that any publication meets, in one look at all of them."""
         with self._lock:
-            stores, found = self._choose(checkout, at)
-            left = [p for p in found if p.snapshot.generation not in self._condemned]
-            met = (p for each in wanted for p in left if each.is_met(p, dense_profile))
-            publication = next(met, None)
+            stores, found = self._choose(checkout, at, 1)
+            publication = self._first(wanted[:1], found, dense_profile)
+            if publication is None:  # hardly ever: a hundred take longer to read than a small search
+                stores, found = self._choose(checkout, at)
+                publication = self._first(wanted, found, dense_profile)
             if stores and publication:
                 stores.hold()
                 self._pins[publication.snapshot.generation] += 1
@@ -130,6 +131,12 @@ class RepositoryViews:
         self.close()
         if self.folder.root.exists():
             shutil.rmtree(self.folder.root)
+
+    def _first(
+        self, wanted: Sequence[Wanted], found: Sequence[Publication], dense_profile: ProfileId | None
+    ) -> Publication | None:
+        left = [p for p in found if p.snapshot.generation not in self._condemned]
+        return next((p for each in wanted for p in left if each.is_met(p, dense_profile)), None)
 
     def _choose(
         self, checkout: CheckoutId, at: At, limit: int = 100
