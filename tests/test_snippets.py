@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nibd.query.snippets import CHARACTERS, LINE_CHARACTERS, LINES, Snippet, Words, snippet
+from nibd.query.snippets import CHARACTERS, LINE_CHARACTERS, LINES, Lines, Snippet, Words, snippet
 
 FILLER = [f"    filler_{number} = {number}" for number in range(40)]
 
 
 def shown(lines: list[str], query: str, start: int = 1, end: int | None = None) -> Snippet:
-    return snippet("\n".join(lines).encode(), start, end or len(lines), Words.of_text(query))
+    return snippet(Lines("\n".join(lines).encode()), start, end or len(lines), Words.of_text(query))
 
 
 def marked(found: Snippet) -> list[str]:

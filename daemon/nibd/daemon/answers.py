@@ -23,7 +23,7 @@ from nibd.query.context.packet import lines_of
 from nibd.query.filters import Selection
 from nibd.query.hits import Hit
 from nibd.query.search import unit_hit
-from nibd.query.snippets import NO_WORDS, Words, snippet
+from nibd.query.snippets import NO_WORDS, Lines, Words, snippet
 from nibd.repair.git import GitError, GitSource, open_source
 from nibd.repair.text import Text, decode
 from nibd.stores.bounded_cache import BoundedCache
@@ -127,14 +127,14 @@ def outline(reading: Reading, path: RepoPath) -> list[tuple[Hit, int | None]] | 
 def shown(blobs: Blobs, checkout: Checkout, hits: Sequence[Hit], words: Words = NO_WORDS) -> list[Json]:
     """Hits as they go over the wire, with snippets, and whether the work tree has other text now."""
     edited: dict[RepoPath, bool | None] = {}
-    texts: dict[BlobId, bytes | None] = {}
+    texts: dict[BlobId, Lines | None] = {}
     result: list[Json] = []
     for found in hits:
         if found.path not in edited:
             edited[found.path] = blobs.is_edited(checkout, found.path, found.blob)
         if found.blob not in texts:
             data = blobs.read(checkout, found.blob)
-            texts[found.blob] = _decoded(data) if data else None
+            texts[found.blob] = Lines(_decoded(data)) if data else None
         text = texts[found.blob]
         part = snippet(text, found.start_line, found.end_line, words) if text is not None else None
         result.append(wire_hit(found, part, edited[found.path]))

@@ -6,6 +6,7 @@ A word matches as ranking counts it: `parsing` shows `parse_cache`. Where nothin
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -126,19 +127,37 @@ class Words:
 NO_WORDS = Words({})
 
 
-def snippet(content: bytes, start_line: int, end_line: int, words: Words = NO_WORDS) -> Snippet:
+class Lines:
+    """A decoded text with where its lines end: looked for once, as several hits may be of one file."""
+
+    __slots__ = ("_content", "_ends")
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        # Splitting would make an object of each line.
+        (self._ends,) = (np.frombuffer(content, np.uint8) == NEWLINE).nonzero()
+
+    def between(self, start_line: int, end_line: int) -> tuple[bytes, list[int]]:
+        """The text of a range of lines, and where in it each of them ends."""
+        start = int(self._ends[start_line - 2]) + 1 if start_line > 1 else 0
+        ends: list[int] = (self._ends[start_line - 1 : end_line] - start).tolist()
+        if len(ends) < end_line - start_line + 1:  # what stands behind the last line end
+            ends.append(len(self._content) - start)
+        return self._content[start : start + ends[-1]], ends
+
+
+def snippet(content: Lines, start_line: int, end_line: int, words: Words = NO_WORDS) -> Snippet:
     """Of a range of lines of a decoded text, the best ones."""
-    text = _range(content, start_line, end_line)
-    lines = text.split(b"\n")
+    text, ends = content.between(start_line, end_line)
     by_line: dict[int, list[Word]] = {}
-    at, counted, line_start = 0, 0, 0
     for start, end, terms in words.found(text):
-        if newlines := text.count(b"\n", counted, start):
-            at += newlines
-            line_start = text.rindex(b"\n", 0, start) + 1
-        counted = start
+        at = bisect_left(ends, start)
+        line_start = ends[at - 1] + 1 if at else 0
         by_line.setdefault(at, []).append((start - line_start, end - line_start, terms))
-    first = _best(by_line, len(lines), words.weights)
+    first = _best(by_line, len(ends), words.weights)
+    shown = ends[first : first + LINES]
+    starts = [ends[first - 1] + 1 if first else 0, *(end + 1 for end in shown[:-1])]
+    lines = [text[start:end] for start, end in zip(starts, shown, strict=True)]
     return _shown(lines, first, start_line, by_line)
 
 
@@ -173,12 +192,12 @@ def _shown(
     texts: list[str] = []
     matches: list[Match] = []
     left = CHARACTERS
-    for at in range(first, min(first + LINES, len(lines))):
+    for at, line in enumerate(lines, first):
         of_line = by_line.get(at, ())
-        text, cut = _line(lines[at], of_line[0][0] if of_line else 0)
+        text, cut = _line(line, of_line[0][0] if of_line else 0)
         text = text[:left]
         for start, end, _ in of_line:
-            column, behind = (_characters(lines[at], byte) - cut for byte in (start, end))
+            column, behind = (_characters(line, byte) - cut for byte in (start, end))
             if 0 <= column < behind <= len(text):
                 matches.append(Match(start_line + at, column + 1, behind + 1))
         texts.append(text)
@@ -199,11 +218,3 @@ def _line(line: bytes, match: int) -> tuple[str, int]:
 
 def _characters(line: bytes, end: int) -> int:
     return end if line.isascii() else len(line[:end].decode("utf-8", "replace"))
-
-
-def _range(content: bytes, start_line: int, end_line: int) -> bytes:
-    """Splitting all that stands before would make an object of each line."""
-    (ends,) = (np.frombuffer(content, np.uint8) == NEWLINE).nonzero()
-    start = int(ends[start_line - 2]) + 1 if start_line > 1 else 0
-    end = int(ends[end_line - 1]) if end_line <= len(ends) else len(content)
-    return content[start:end]
