@@ -42,6 +42,18 @@ def test_one_file_of_a_package_is_open_and_each_that_may_be_left_out(tmp_path: P
         assert project.ask("a_test.go", "Greet") == {("a.go", 2, "Greet")}
 
 
+def test_a_test_is_open_for_its_package_only_where_there_is_nothing_else(tmp_path: Path) -> None:
+    files = {"go.mod": FILES["go.mod"], "a_test.go": "package app\n\nvar a = name()\n", "c.go": FILES["c.go"]}
+    with Project(tmp_path, "go", files | {"sub/b_test.go": "package sub\n"}) as project:
+        assert project.server._versions.keys() == {b"c.go", b"sub/b_test.go"}
+        assert project.ask("a_test.go", "name") == {("c.go", 2, "name")}
+        project.write("sub/c.go", "package sub\n\nvar z = 1\n")
+        project.write("b.go", "package app\n")
+        project.delete("c.go")
+        project.server.changed([RepoPath(b"sub/c.go"), RepoPath(b"b.go")], [], [RepoPath(b"c.go")])
+        assert project.server._versions.keys() == {b"b.go", b"sub/b_test.go", b"sub/c.go"}
+
+
 def test_another_file_is_opened_for_one_that_is_gone(tmp_path: Path) -> None:
     with Project(tmp_path, "go", FILES) as project:
         project.write("b.go", "// more\n" + FILES["b.go"])

@@ -185,6 +185,8 @@ class Driver:
     """Every source file has to be opened (`didOpen`), for right answers or for fast ones."""
     group_of: Callable[[RepoPath, str], Hashable | None] | None = None
     """Then one of each group will do. Given a path and its text; `None`: it has to be open itself."""
+    stands: Callable[[RepoPath], bool] = lambda _: True
+    """Whether it will do for every file of its group."""
     audit_after: int = 0
     """An audit follows a transition that changes more files than this (0: none does for that): after such the
     server was seen to answer otherwise than a fresh one."""

@@ -1,7 +1,8 @@
 """Files that are open for others: of a server that needs one open file of a package, not all of them.
 
-A *group* is what the driver says that a file belongs to. One file of each is open; when that one is gone, or
-belongs elsewhere now, another of its folder takes its place.
+A *group* is what the driver says that a file belongs to. One file of each is open, one that *stands* for the
+others where there is such (`stands`); when that one is gone, or belongs elsewhere now, another of its folder
+takes its place.
 """
 
 from __future__ import annotations
@@ -25,20 +26,24 @@ class OpenGroups:
     _open: dict[Hashable, RepoPath] = field(default_factory=dict)
 
     def needs(self, path: RepoPath) -> bool:
-        """Whether a file has to be open, since no other of its group is."""
+        """Whether a file has to be open, since no other of its group is that stands for it."""
         group = self._group(path)
-        return group is None or self._open.setdefault(group, path) == path
+        if group is None:
+            return True
+        held = self._open.setdefault(group, path)
+        if self.driver.stands(path) and not self.driver.stands(held):
+            held = self._open[group] = path
+        return held == path
 
     def instead(self, changed: Collection[RepoPath]) -> Iterator[RepoPath]:
         """The files to open for groups whose open file is among those that changed, and no more in it."""
         for group, path in list(self._open.items()):
             if path in changed and self._group(path) != group:
                 del self._open[group]
-                for other in self._beside(path):
-                    if self._group(other) == group:
-                        self._open[group] = other
-                        yield other
-                        break
+                others = [other for other in self._beside(path) if self._group(other) == group]
+                if others:
+                    self._open[group] = min(others, key=lambda other: not self.driver.stands(other))
+                    yield self._open[group]
 
     def _group(self, path: RepoPath) -> Hashable | None:
         if self.driver.group_of is None:

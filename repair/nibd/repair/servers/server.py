@@ -197,7 +197,8 @@ class LanguageServer:
         One that `interrupt` ends has some of them open: the server is to be ended then.
         """
         if self.driver.opens_files:
-            needed = filter(self._groups.needs, filter(self.driver.owns, paths))
+            owned = sorted(filter(self.driver.owns, paths), key=lambda path: not self.driver.stands(path))
+            needed = filter(self._groups.needs, owned)
             for done, path in enumerate(needed, 1):
                 self.open(path)
                 interrupt()
