@@ -18,9 +18,9 @@ from bm25_oracle import FIELD_WEIGHTS, file_documents, ranked, unit_documents
 from lexical_corpus import MadeFile, Paragraph, made_file
 from lexical_shelf import Shelf
 from nibd.query import lexical as lexical_query
-from nibd.query.lexical import LexicalHit, search, tantivy_idf
+from nibd.query.lexical import LexicalHit, first_documents, search, tantivy_idf
 from nibd.query.lexical_scores import Scorer
-from nibd.stores.lexical import Candidate, Field, LexicalGeneration, Population
+from nibd.stores.lexical import Candidate, Field, LexicalGeneration, Located, Population
 from nibd.stores.types import Level, RepoPath
 
 LEVELS = (None, Level.FILE, Level.SCOPE, Level.CALLABLE)
@@ -209,6 +209,38 @@ def test_every_bound_is_at_least_the_exact_score(worn: Worn) -> None:
                 exact = scorer.score(candidate.located())
                 assert exact <= candidate.score * plan.slope + plan.unbounded
                 assert candidate.score < exact * 2.5
+                assert candidate.score * plan.least <= exact
+
+
+@pytest.mark.parametrize("level", [None, Level.FILE])
+def test_the_first_documents_are_those_of_the_first_hits_and_hardly_scored(
+    worn: Worn, level: Level | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scored = 0
+    score = Scorer.score
+
+    def counted(scorer: Scorer, located: Located) -> float:
+        nonlocal scored
+        scored += 1
+        return score(scorer, located)
+
+    monkeypatch.setattr(Scorer, "score", counted)
+    facts = worn.shelf.facts
+    in_order = unordered = 0
+    for query in random_queries(19, 100):
+        times = dict.fromkeys(query.split(), 1.0)
+        for k in (1, 10, 500):
+            scored = 0
+            hits = search(worn.repaired, facts, times, level, k)
+            in_order += scored
+            scored = 0
+            first = first_documents(worn.repaired, facts, times, level, k)
+            unordered += scored
+            assert len(first) == len(hits)
+            assert {(each.address.key, each.ordinal) for each in first} == {
+                (hit.address.key, hit.ordinal) for hit in hits
+            }
+    assert 0 < unordered < in_order / 2
 
 
 def test_candidates_of_a_short_list_are_those_of_the_full_one(worn: Worn) -> None:

@@ -33,6 +33,14 @@ greatest score such a term can give is added to every bound instead.)
 Candidates come by falling upper bound and are scored exactly one by one. Once k are found whose exact
 scores are all above the bound of the next, no document that was not seen can be among the first k,
 not even by winning a tie. If the list ends before that, a longer one is taken.
+
+Who only asks *which* documents the first k are need not score them all. With the averages as a = average(f)
+/ average'(f), and as Tantivy rounds no length down by more than a ninth, in the same way
+
+    (count + norm') / (count + norm) >= min(1, norm' / norm) >= min(1, 8/9 * a)
+
+so the exact score is at least min(1, 8/9 * a) / max(1, a) of Tantivy's, with the field where that is least.
+What is above the bound of the candidate after the first k even so, is surely among the first k.
 """
 
 from __future__ import annotations
@@ -41,7 +49,7 @@ import math
 import struct
 from bisect import insort
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nibd.query.filters import Selection
@@ -63,6 +71,8 @@ ends too early is followed by one `WIDENING` times as long."""
 FEW_PATHS = 500
 """Tantivy looks for a selection of no more files among documents; of more, each candidate is looked at."""
 
+LEAST_LENGTH = 8 / 9
+"""What is left, at least, of a length that Tantivy has rounded: from 40 on in 8 steps to each doubling."""
 FLOAT32_ROUNDING = 2.0**-23
 _FLOAT32 = struct.Struct("f")
 ROUNDINGS_PER_TERM = 16
@@ -88,13 +98,28 @@ class LexicalHit:
 class _Plan:
     """A query against one generation. `terms` by field, in the order of summing.
 
-    A document's exact score is at most `slope` times its weighted Tantivy score, plus `unbounded`.
+    A document's exact score is at most `slope` times its weighted Tantivy score, plus `unbounded`, and at
+    least `least` times that score.
     """
 
     terms: Mapping[Field, list[WeightedTerm]]
     weights: Mapping[tuple[Field, str], float]
     slope: float
     unbounded: float
+    least: float
+
+    def bound(self, candidate: Candidate) -> float:
+        return candidate.score * self.slope + self.unbounded
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A query against one generation, ready to be answered. `listed` gives so many candidates, best first."""
+
+    plan: _Plan
+    scorer: Scorer
+    within: Selection | None
+    listed: Callable[[int], list[Candidate]]
 
 
 def search(
@@ -113,48 +138,90 @@ def search(
     those of all. A query without a term has no hits. Raises `StoreError`, or
     `CorruptFacts` and `CorruptStore` when what is stored is damaged.
     """
+    asked = _asked(generation, facts, query, level, within)
+    if asked is None or k <= 0:
+        return []
+    wanted = offset + k
+    limit = _first_limit(wanted)
+    return _hits(_best(asked, wanted, asked.listed(limit), limit)[offset:])
+
+
+def first_documents(
+    generation: LexicalGeneration,
+    facts: FactStore,
+    query: Mapping[str, float],
+    level: Level | None,
+    k: int,
+    *,
+    within: Selection | None = None,
+) -> list[Located]:
+    """The documents of the first `k` hits of `search`, in no order: as few as can be are scored for it."""
+    asked = _asked(generation, facts, query, level, within)
+    if asked is None or k <= 0:
+        return []
+    limit = _first_limit(k)
+    found = asked.listed(limit)
+    sure = _surely_first(asked.plan, found, k, limit) if within is None else 0
+    rest = _best(asked, k - sure, found, limit, sure)
+    return [*(candidate.located() for candidate in found[:sure]), *(located for _, located in rest)]
+
+
+def _asked(
+    generation: LexicalGeneration,
+    facts: FactStore,
+    query: str | Mapping[str, float],
+    level: Level | None,
+    within: Selection | None,
+) -> _Asked | None:
+    """`None` where there are no hits: without a term, or a file to look at."""
     population = level_population(level)
     times = Counter(tokenize(query)) if isinstance(query, str) else query
     plan = _plan(generation, population, times)
-    if not plan.weights or k <= 0 or (within is not None and not within.paths):
-        return []
+    if not plan.weights or (within is not None and not within.paths):
+        return None
     scorer = Scorer(population, generation.totals(population), facts, plan.terms)
     at_level = within.only_level if level is None and within is not None else level
     if population is Population.FILES:
         at_level = None
     few = within.paths if within is not None and len(within.paths) <= FEW_PATHS else None
 
-    def candidates(limit: int) -> list[Candidate]:
+    def listed(limit: int) -> list[Candidate]:
         return generation.candidates(population, plan.weights, at_level, limit, few)
 
-    return _best(candidates, plan, scorer, offset + k, within)[offset:]
+    return _Asked(plan, scorer, within, listed)
+
+
+def _first_limit(wanted: int) -> int:
+    return max(FIRST_CANDIDATES, CANDIDATES_PER_HIT * wanted)
+
+
+def _surely_first(plan: _Plan, found: Sequence[Candidate], k: int, limit: int) -> int:
+    """How many of the list of `limit` candidates are among the first `k`, whatever their exact scores."""
+    if len(found) <= k:
+        return len(found) if len(found) < limit else 0
+    most = plan.bound(found[k])
+    return next((at for at in range(k) if found[at].score * plan.least <= most), k)
 
 
 def _best(
-    candidates: Callable[[int], list[Candidate]],
-    plan: _Plan,
-    scorer: Scorer,
-    wanted: int,
-    within: Selection | None,
-) -> list[LexicalHit]:
-    """The first `wanted` hits."""
+    asked: _Asked, wanted: int, found: list[Candidate], limit: int, seen: int = 0
+) -> list[tuple[_Order, Located]]:
+    """The first `wanted`, but for the first `seen` candidates; `found` is the list of `limit` candidates."""
     best: list[tuple[_Order, Located]] = []  # their orders are distinct
-    limit, seen = max(FIRST_CANDIDATES, CANDIDATES_PER_HIT * wanted), 0
     while True:
-        found = candidates(limit)
         for candidate in found[seen:]:
-            bound = candidate.score * plan.slope + plan.unbounded
-            if len(best) == wanted and -best[-1][0][0] > bound:
-                return _hits(best)
+            if len(best) == wanted and (not best or -best[-1][0][0] > asked.plan.bound(candidate)):
+                return best
             located = candidate.located()
-            if within is not None and not within.has(located.address):
+            if asked.within is not None and not asked.within.has(located.address):
                 continue
-            insort(best, (_order(located, scorer.score(located)), located))
+            insort(best, (_order(located, asked.scorer.score(located)), located))
             del best[wanted:]
         if len(found) < limit:
-            return _hits(best)
+            return best
         # Equal scores are listed in the order of documents, so a longer list begins with this one.
         seen, limit = len(found), limit * WIDENING
+        found = asked.listed(limit)
 
 
 _Order = tuple[float, tuple[bytes, int, int, str], int]
@@ -176,7 +243,7 @@ def _plan(generation: LexicalGeneration, population: Population, times: Mapping[
     """Weigh the terms that some live document has in some field; the others add nothing."""
     terms: dict[Field, list[WeightedTerm]] = {}
     weights: dict[tuple[Field, str], float] = {}
-    unbounded = 0.0
+    unbounded, least = 0.0, 1.0
     totals = generation.totals(population)
     for field in Field:
         for term in sorted(times):
@@ -193,10 +260,11 @@ def _plan(generation: LexicalGeneration, population: Population, times: Mapping[
             if inner_idf == 0.0:
                 unbounded += weighted.factor
                 inner_idf = exact
-            averages = max(1.0, totals.average(field) / inner.average_length)
-            weights[field, term] = weight * exact / inner_idf * averages
+            averages = totals.average(field) / inner.average_length
+            weights[field, term] = weight * exact / inner_idf * max(1.0, averages)
+            least = min(least, min(1.0, LEAST_LENGTH * averages) / max(1.0, averages))
     slope = 1.0 + (len(weights) + ROUNDINGS_PER_TERM) * FLOAT32_ROUNDING
-    return _Plan(terms, weights, slope, unbounded)
+    return _Plan(terms, weights, slope, unbounded, least / slope)
 
 
 def tantivy_idf(documents: int, frequency: int) -> float:

@@ -103,9 +103,11 @@ def candidates(
     if understood.shape is Shape.ISSUE and (within is None or not within.kinds):
         del searches[1]  # the best units stand in hardly any other files
     for way, level, inside in searches:
-        hits = lexical.search(tree.generation, tree.facts, wanted, level, most, within=inside)
-        ways[way] = len(hits)
-        files.update((hit.path, File(hit.path, hit.blob, hit.language)) for hit in hits)
+        first = lexical.first_documents(tree.generation, tree.facts, wanted, level, most, within=inside)
+        ways[way] = len(first)
+        for each in first:
+            path = each.address.path
+            files[path] = File(path, each.blob, each.language)
     ended = all(count < most for count in ways.values())
     mentioned = {*found.paths, *found.frames, *found.defines()}
     ways["named"] = len(mentioned)
