@@ -14,7 +14,8 @@ import pytest
 
 from nibd.daemon.commands import _daemon, _starting
 from nibd.daemon.commands._failures import CommandError
-from nibd.daemon.lock import holder, is_held
+from nibd.daemon.commands._launch import user_paths
+from nibd.daemon.lock import ANOTHER_RUNS, holder, is_held
 from nibd.ipc.sockets import listen, prepare_folder
 from waiting import wait_until
 
@@ -32,8 +33,10 @@ OFTEN, NEVER = 0.005, 1e6
 
 
 @pytest.fixture
-def lock(tmp_path: Path) -> Path:
-    return tmp_path / "daemon.lock"
+def lock() -> Path:
+    lock = user_paths().lock_file
+    lock.parent.mkdir(parents=True)
+    return lock
 
 
 @pytest.fixture
@@ -97,6 +100,21 @@ def test_one_that_begins_to_listen_is_waited_for(
         _starting.await_other(lock)
         assert is_held(lock)
         assert _starting.listens()
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_whose_daemon_listens_is_told(hold: Hold, monkeypatch: pytest.MonkeyPatch, is_ours: bool) -> None:
+    socket = Path(_daemon.socket_file())
+    prepare_folder(socket.parent, os.getuid())
+    with ExitStack() as stack:
+
+        def spawn(_: Path) -> subprocess.Popen[bytes]:
+            of_lock = hold(OFTEN)
+            stack.enter_context(listen(socket))
+            return of_lock if is_ours else subprocess.Popen(["/bin/sh", "-c", f"exit {ANOTHER_RUNS}"])
+
+        monkeypatch.setattr(_starting, "_spawn", spawn)
+        assert _starting.start(user_paths()) is is_ours
 
 
 def test_only_one_that_does_nothing_runs_out_of_time(hold: Hold, monkeypatch: pytest.MonkeyPatch) -> None:

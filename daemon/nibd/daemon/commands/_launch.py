@@ -38,8 +38,8 @@ def connect_or_start() -> tuple[Client, Found]:
     load(paths.config_file)  # a file that would keep the daemon from starting is said at once
     if _started_by_systemd(paths):
         return _greeted(_daemon.connect()), "started by systemd"
-    _starting.start(paths)
-    return _greeted(_daemon.connect()), "started"
+    found: Found = "started" if _starting.start(paths) else "running"
+    return _greeted(_daemon.connect()), found
 
 
 def units_present(paths: Paths) -> bool:

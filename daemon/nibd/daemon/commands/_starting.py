@@ -40,17 +40,20 @@ _NOT_PASSED_ON = (
 )
 
 
-def start(paths: Paths) -> None:
-    """Come back when a daemon listens. Raises CommandError, DaemonUnavailable."""
+def start(paths: Paths) -> bool:
+    """Come back when a daemon listens: whether it is ours. Raises CommandError, DaemonUnavailable."""
     said = paths.log_file.parent / "stderr.txt"
     said.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    started: set[int | None] = set()
     while not listens():
         process = _spawn(said)
+        started.add(process.pid)
         status = _ended(process, said)
         if status not in (None, ANOTHER_RUNS) and not listens():
             last = said.read_text("utf-8", "replace").strip()[-2000:] or _silent(said.parent)
             raise CommandError(f"the daemon ended at its start (status {status}): {last}")
         await_other(paths.lock_file)
+    return holder(paths.lock_file) in started
 
 
 def await_other(lock: Path) -> None:
