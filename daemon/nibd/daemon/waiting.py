@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 
 from nibd.daemon.checkout_state import CheckoutState
 from nibd.daemon.coordinator import Coordinator
 from nibd.daemon.host import Host
+from nibd.daemon.lanes import Running
 from nibd.daemon.parameters import Parameters
+from nibd.daemon.registry import Checkout, Registry
 from nibd.daemon.relations.steps import have_come
+from nibd.daemon.scheduler import Lane
 from nibd.daemon.status import standing, status
 from nibd.daemon.verification import RELATIONS
 from nibd.ipc.children import ChildDied
@@ -77,7 +81,7 @@ class Waiting:
                     return False
                 if state.failures >= LASTING_FAILURES and not state.is_current:
                     return False  # it is tried again, but the reason may need somebody
-                for progress in self._progress(state):
+                for progress in awaited(self._coordinator, state.checkout, wanted):
                     await context.notify("progress", progress)
                 await changed
             finally:
@@ -106,13 +110,6 @@ class Waiting:
             finally:
                 changed.cancel()
 
-    def _progress(self, state: CheckoutState) -> list[Json]:
-        running = self._coordinator.lanes.of_repository(state.checkout.repository)
-        found = [each.progress for each in running if each.progress]
-        if not found and self._coordinator.embedding.progress:
-            found = [self._coordinator.embedding.progress]
-        return [*found]
-
     async def _load_model(self, context: RequestContext) -> None:
         """Wait for the model. Raises `RpcError` when it can't be loaded."""
         embedding = self._coordinator.embedding
@@ -123,3 +120,28 @@ class Waiting:
         except (RpcError, ChildDied, OSError) as error:
             message = f"the dense view is there, but its model can't be loaded: {error}"
             raise RpcError(ErrorCode.VIEW_NOT_READY, message) from error
+
+
+def awaited(coordinator: Coordinator, checkout: Checkout, wanted: Collection[View]) -> list[JsonObject]:
+    """How far the work is that the views of a checkout wait for: their repository's own; or another's, which
+    is then named, where that has the lane. Embedding is of the texts of all repositories."""
+    lanes = coordinator.lanes
+    own = [each.progress for each in lanes.of_repository(checkout.repository) if each.progress]
+    if own:
+        return own
+    waiting = {job.lane for job in lanes.scheduler.waiting() if job.checkout == checkout.id}
+    ahead = [lanes.running[lane] for lane in Lane if lane in waiting and lane in lanes.running]
+    others = [each for each in ahead if each.job.repository != checkout.repository]
+    if others:
+        return [_behind(coordinator.registry, each) for each in others]
+    embedding = coordinator.embedding.progress if View.DENSE in wanted else None
+    return [embedding] if embedding else []
+
+
+def _behind(registry: Registry, running: Running) -> JsonObject:
+    job, begun = running.job, {"stage": running.job.kind.value, "done": 0, "total": None}
+    found = registry.get(job.checkout) if job.checkout else None
+    found = found or next(iter(registry.of_repository(job.repository)), None)
+    progress: JsonObject = begun | (running.progress or {})
+    where = found.work_tree if found else job.repository
+    return progress | {"stage": f"waiting for {where}: {progress['stage']}"}

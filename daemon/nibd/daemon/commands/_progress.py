@@ -14,6 +14,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from nibd.daemon.commands._output import visible_line
 from nibd.ipc.messages import Json
 
 METHOD = "progress"
@@ -29,7 +30,7 @@ class ProgressBar:
         self._last_lines: dict[str, str] = {}
         self._console = Console(file=sys.stderr)
         self._bars = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
@@ -51,7 +52,7 @@ class ProgressBar:
     def notified(self, method: str, value: Json) -> None:
         if method != METHOD or not isinstance(value, dict):
             return
-        stage, done, total = str(value["stage"]), value["done"], value.get("total")
+        stage, done, total = visible_line(str(value["stage"])), value["done"], value.get("total")
         if stage not in self._stages:
             self._stages[stage] = self._bars.add_task(stage, total=total)
             self._print(stage, done, total)
