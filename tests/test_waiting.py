@@ -1,4 +1,4 @@
-"""What who waits for a view is told meanwhile."""
+"""What who waits for a view is told meanwhile, and what to wait with."""
 
 from __future__ import annotations
 
@@ -8,14 +8,20 @@ from pathlib import Path
 import pytest
 import structlog
 
+from nibd.daemon.checkout_state import CheckoutState
 from nibd.daemon.coordinator import Coordinator
+from nibd.daemon.heads import HeadState
+from nibd.daemon.host import Host
 from nibd.daemon.lanes import Running
 from nibd.daemon.paths import Paths
 from nibd.daemon.registry import Checkout, Registry
 from nibd.daemon.scheduler import Job, Kind, Lane
 from nibd.daemon.settings import Settings
+from nibd.daemon.status import Standing
+from nibd.daemon.token_counting import TokenCounting
 from nibd.daemon.waiting import awaited
 from nibd.ipc.messages import JsonObject
+from nibd.stores.errors import CorruptStore, CorruptStructure, StoreError
 from nibd.stores.types import CheckoutId, CommitId, RepositoryId, View
 
 DEFAULT = frozenset({View.LEXICAL, View.STRUCTURAL})
@@ -76,3 +82,19 @@ def test_what_the_lane_is_waited_for_is_named(coordinator: Coordinator) -> None:
 def test_embedding_is_the_progress_of_who_waits_for_vectors(coordinator: Coordinator) -> None:
     coordinator.embedding.progress = TEXTS
     assert awaited(coordinator, checkout("small"), DENSE) == [TEXTS]
+
+
+@pytest.mark.parametrize(
+    ("needed", "command"), [(DENSE, "`nibd wait --view dense`"), (DEFAULT, "`nibd wait`")]
+)
+def test_who_lacks_a_view_is_told_the_command_that_waits_for_it(
+    coordinator: Coordinator, needed: frozenset[View], command: str
+) -> None:
+    state = CheckoutState(checkout("small"))
+    now = Standing(HeadState(CommitId("1"), None, "main"), None, {}, {})
+    host = Host(coordinator, TokenCounting(coordinator.settings))
+
+    assert f"being built; {command} tells" in host.not_served(state, now, needed, None).message
+    assert f"built again, {command} tells" in host.damage(state, needed, CorruptStore("torn")).message
+    structure: StoreError = CorruptStructure("torn")
+    assert "built again, `nibd wait` tells" in host.damage(state, needed, structure).message

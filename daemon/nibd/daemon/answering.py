@@ -19,11 +19,11 @@ from nibd.daemon import wire
 from nibd.daemon.checkout_state import CheckoutState
 from nibd.daemon.coordinator import Coordinator
 from nibd.daemon.heads import HeadState
-from nibd.daemon.host import Host
+from nibd.daemon.host import Host, unreadable_relations
 from nibd.daemon.reading import Reading
 from nibd.daemon.status import Standing, lag, standing, view_json
 from nibd.daemon.views import At, Wanted
-from nibd.ipc.messages import ErrorCode, Json, JsonObject, RpcError
+from nibd.ipc.messages import Json, JsonObject, RpcError
 from nibd.stores.errors import StoreError
 from nibd.stores.relations import CorruptRelations
 from nibd.stores.snapshot import Publication
@@ -137,5 +137,5 @@ class Answering:
     ) -> RpcError:
         if isinstance(error, CorruptRelations):
             self._coordinator.relations_damaged(state, error, remade)
-            return RpcError(ErrorCode.VIEW_NOT_READY, f"the relations can't be read: {error}")
+            return unreadable_relations(str(error))
         return self._host.damage(state, used, error)

@@ -70,13 +70,13 @@ class Host:
         """What cannot be read is built again; until then it is not served."""
         if isinstance(error, CorruptStore):
             # A search reads structure.db too, and to build the lexical view again would not mend that.
-            for view in NEEDS_STRUCTURE if isinstance(error, CorruptStructure) else needed:
+            needed = NEEDS_STRUCTURE if isinstance(error, CorruptStructure) else needed
+            for view in needed:
                 self._coordinator.damaged(state, view, str(error))
         else:
             self._coordinator.compare_all()
-        return RpcError(
-            ErrorCode.VIEW_NOT_READY, f"{error}; it is being built again, `nibd wait` tells when it is there"
-        )
+        building = f"it is being built again, {_wait_for(needed)} tells when it is there"
+        return RpcError(ErrorCode.VIEW_NOT_READY, f"{error}; {building}")
 
     def not_served(self, state: CheckoutState, now: Standing, needed: frozenset[View], at: At) -> RpcError:
         where = state.checkout.work_tree
@@ -97,9 +97,20 @@ class Host:
                     message = f"{where} has no {view.value} view: {record.reason}"
                     return RpcError(ErrorCode.VIEW_ABSENT, message)
         unborn = None if now.head.commit else "the branch has no commit yet"
-        building = "it is being built; `nibd wait` tells when it is there"
+        building = f"it is being built; {_wait_for(needed)} tells when it is there"
         why = now.head.error or state.failure or unborn or building
         return RpcError(ErrorCode.VIEW_NOT_READY, f"{where}: the {names} view is not there yet: {why}")
+
+
+def unreadable_relations(why: str) -> RpcError:
+    """That relations were damaged, which the coordinator has been told."""
+    again = "they are being made again, `nibd wait --view relations` tells when they are there"
+    return RpcError(ErrorCode.VIEW_NOT_READY, f"the relations can't be read: {why}; {again}")
+
+
+def _wait_for(needed: frozenset[View]) -> str:
+    """The command that comes back when these views are there."""
+    return "`nibd wait --view dense`" if View.DENSE in needed else "`nibd wait`"
 
 
 def _nested_checkout(work_tree: Path, path: Path) -> Path | None:

@@ -20,7 +20,7 @@ from typing import Any
 from nibd.daemon.checkout_state import CheckoutState
 from nibd.daemon.child_jobs import DAMAGED
 from nibd.daemon.coordinator import Coordinator
-from nibd.daemon.host import NEEDS_STRUCTURE, Host
+from nibd.daemon.host import NEEDS_STRUCTURE, Host, unreadable_relations
 from nibd.daemon.indexer import VERIFY_PREFIX
 from nibd.daemon.parameters import Parameters
 from nibd.daemon.relations.navigator_job import RELATIONS_DAMAGED
@@ -149,8 +149,7 @@ class Verifications:
             if error.data == RELATIONS_DAMAGED:
                 damage = CorruptRelations(error.message)
                 self._coordinator.relations_damaged(state, damage, shared.remade)
-                message = f"the relations can't be read: {error.message}; they are being made again"
-                raise RpcError(ErrorCode.VIEW_NOT_READY, message) from error
+                raise unreadable_relations(error.message) from error
             raise
         except ChildDied as died:
             words = died.stderr_tail.splitlines()[-1:] or [str(died)]

@@ -19,7 +19,7 @@ from nibd.daemon.answers import Blobs
 from nibd.daemon.checkout_state import CheckoutState
 from nibd.daemon.coordinator import Coordinator
 from nibd.daemon.heads import HeadState
-from nibd.daemon.host import NEEDS_STRUCTURE, Host
+from nibd.daemon.host import NEEDS_STRUCTURE, Host, unreadable_relations
 from nibd.daemon.navigation.live_answers import LiveAnswers
 from nibd.daemon.navigation.question import OF_FILES, OPERATIONS, Question
 from nibd.daemon.navigation.shown_places import Answered, ShownPlaces
@@ -100,7 +100,7 @@ class Navigating:
             return await self._answer(state, at, question, provider or AUTO)
         except CorruptRelations as error:
             self._coordinator.relations_damaged(state, error, remade)
-            raise RpcError(ErrorCode.VIEW_NOT_READY, f"the relations can't be read: {error}") from error
+            raise unreadable_relations(str(error)) from error
         except StoreError as error:
             raise self._host.damage(state, NEEDS_STRUCTURE, error) from error
 
