@@ -46,13 +46,15 @@ ABSOLUTE = frozenset({Evidence.STEM, Evidence.STEM_TITLE, Evidence.DEFINES, Evid
 Found = Mapping[Evidence, Floats]
 
 
-def own_evidence(tree: Tree, terms: QueryTerms, counted: Counted, named: Named) -> Found:
+def own_evidence(
+    tree: Tree, terms: QueryTerms, counted: Counted, unit_terms: text_scores.UnitTerms, named: Named
+) -> Found:
     """What each file's own text, names and path say."""
     totals = {population: tree.generation.totals(population) for population in Population}
-    unit_terms = text_scores.weigh_units(counted, totals[Population.UNITS], terms)
+    weighed = text_scores.weighed(unit_terms, counted, totals[Population.UNITS])
 
     def units(variant: int) -> Floats:
-        return text_scores.unit_scores(unit_terms, terms.importance[variant], len(counted.file_of))
+        return text_scores.unit_scores(weighed, terms.importance[variant], len(counted.file_of))
 
     of_units = units(ALL)
     files = counted.files

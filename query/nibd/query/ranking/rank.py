@@ -154,7 +154,9 @@ class _Files:
         def counting(found: Found) -> Found:
             return sums.relative({k: v * (k.value not in without) for k, v in found.items()}, ordinary)
 
-        own = counting(own_evidence(tree, terms, counted, mentioned))
+        self._totals = tree.generation.totals(Population.UNITS)
+        self._unit_terms = text_scores.unit_terms(counted, self._totals, terms)
+        own = counting(own_evidence(tree, terms, counted, self._unit_terms, mentioned))
         strength = sums.file_scores(own, self._penalties)
         self._evidence: Found = {**own, **counting(spread(tree, files, strength))}
         self.scores = sums.file_scores(self._evidence, self._penalties)
@@ -208,11 +210,10 @@ class _Files:
     def _unit_scores(self, files: Ints) -> tuple[Ints, Floats]:
         """Units of these files that have a term of the query or are told by a place, and their scores."""
         counted, terms = self._counted, self._terms
-        totals = self._tree.generation.totals(Population.UNITS)
         chosen = np.zeros(len(counted.files), bool)
         chosen[files] = True
-        within = chosen[counted.file_of]
-        weighed = text_scores.weigh_units(counted, totals, terms, within, weights.UNIT_B)
+        inside = self._unit_terms.of(chosen[counted.file_of])
+        weighed = text_scores.weighed(inside, counted, self._totals, weights.UNIT_B)
         has_prose = bool(terms.importance[PROSE].any())
         text, prose, title = (
             text_scores.unit_scores(weighed, terms.importance[each], len(counted.file_of), weights.UNIT_K1)

@@ -15,12 +15,30 @@ import numpy as np
 import numpy.typing as npt
 
 from nibd.query.ranking import weights
-from nibd.query.ranking.counts import Counted, Ints
+from nibd.query.ranking.counts import Counted, Ints, Pairs
 from nibd.query.ranking.groups import Floats, QueryTerms
 from nibd.stores.lexical import Field, Totals
 
 Mask = npt.NDArray[np.bool_]
 """By unit, whether it is meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitTerms:
+    """Of a unit and a term that it has, by ascending unit and term: how often the body and the name have it,
+    and what the path adds to the `t` of the formula."""
+
+    units: Ints
+    terms: Ints
+    body: Floats
+    name: Floats
+    path: Floats
+
+    def of(self, meant: Mask) -> UnitTerms:
+        kept = meant[self.units]
+        return UnitTerms(
+            self.units[kept], self.terms[kept], self.body[kept], self.name[kept], self.path[kept]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,27 +74,34 @@ def covered(counted: Counted, importance: Floats) -> Floats:
     return _summed((counted.body > 0).astype(float), importance)
 
 
-def weigh_units(
-    counted: Counted, totals: Totals, terms: QueryTerms, units: Mask | None = None, b: float | None = None
-) -> Weighted:
-    """Of all units or of some; `b` may be set for body and name alike.
-
-    A path counts for units that have a term in their body or name.
-    """
+def unit_terms(counted: Counted, totals: Totals, terms: QueryTerms) -> UnitTerms:
+    """A path counts for units that have a term in their body or name."""
     n = terms.count
+    body, name = counted.unit_body, counted.unit_names
+    alive = counted.unit_lengths[name.keys // n] > 0
+    name = Pairs(name.keys[alive], name.counts[alive])
+    with_term = distinct(_sorted(body.keys, name.keys) // n)
+    path = Pairs(*_paths(counted, totals, with_term, n))
+    keys = distinct(_sorted(body.keys, name.keys, path.keys))
+
+    def column(of_field: Pairs) -> Floats:
+        values = np.zeros(len(keys))
+        values[keys.searchsorted(of_field.keys)] = of_field.counts
+        return values
+
+    return UnitTerms(keys // n, keys % n, column(body), column(name), column(path))
+
+
+def weighed(found: UnitTerms, counted: Counted, totals: Totals, b: float | None = None) -> Weighted:
+    """`b` may be set for body and name alike."""
     body_b = weights.UNIT_BODY[1] if b is None else b
     name_b = weights.UNIT_NAME[1] if b is None else b
     body_norm = _norm(counted.unit_lengths, body_b, totals.average(Field.BODY))
     name_norm = _norm(counted.unit_name_lengths, name_b, totals.average(Field.NAME))
-    keys, values = _of_units(counted.unit_body.keys, counted.unit_body.counts, units, n)
-    values = weights.UNIT_BODY[0] * values / body_norm[keys // n]
-    name_keys, name_values = _of_units(counted.unit_names.keys, counted.unit_names.counts, units, n)
-    alive = counted.unit_lengths[name_keys // n] > 0
-    name_keys, name_values = name_keys[alive], name_values[alive]
-    name_values = weights.UNIT_NAME[0] * name_values / name_norm[name_keys // n]
-    keys, values = _added(keys, values, name_keys, name_values)
-    keys, values = _added(keys, values, *_paths(counted, totals, distinct(keys // n), n))
-    return Weighted(keys // n, keys % n, values)
+    values = weights.UNIT_BODY[0] * found.body / body_norm[found.units]
+    values += weights.UNIT_NAME[0] * found.name / name_norm[found.units]
+    values += found.path
+    return Weighted(found.units, found.terms, values)
 
 
 def unit_scores(weighted: Weighted, importance: Floats, count: int, k1: float = weights.K1) -> Floats:
@@ -114,23 +139,8 @@ def _paths(counted: Counted, totals: Totals, units: Ints, n: int) -> tuple[Ints,
     return units[rows] * n + terms, of_units[rows, terms]
 
 
-def _of_units(keys: Ints, counts: Floats, units: Mask | None, n: int) -> tuple[Ints, Floats]:
-    if units is None:
-        return keys, counts
-    kept = units[keys // n]
-    return keys[kept], counts[kept]
-
-
-def _added(keys: Ints, values: Floats, more: Ints, additional: Floats) -> tuple[Ints, Floats]:
-    """Both sums by key; keys of each are ascending and distinct, and so are those of the result."""
-    at = np.searchsorted(keys, more)
-    same = keys[np.minimum(at, len(keys) - 1)] == more if len(keys) else np.zeros(len(more), bool)
-    values = values.copy()
-    values[at[same]] += additional[same]
-    new = ~same
-    keys, values = np.concatenate((keys, more[new])), np.concatenate((values, additional[new]))
-    order = keys.argsort()
-    return keys[order], values[order]
+def _sorted(*ascending: Ints) -> Ints:
+    return np.sort(np.concatenate(ascending), kind="stable")  # which joins what is sorted
 
 
 def _norm(lengths: Floats, b: float, average: float) -> Floats:
