@@ -60,4 +60,4 @@ def test_a_collection_that_failed_neither_audited_nor_measured_anything(tmp_path
         upkeep._failed(_Work(checkout, method, TREE), RpcError(ErrorCode.INTERNAL, "the disk is full"), log)
         due[method] = upkeep._idle.step(HERE, SHOWN, snapshot(1), seen(TREE), 0.0)
     assert due == {"collect": ("audit", ["python"]), "audit": None}
-    assert upkeep.failures == {}
+    assert upkeep.failures.of(SHOWN, TREE) is None
