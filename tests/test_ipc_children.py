@@ -239,8 +239,8 @@ def test_a_child_that_does_not_frame_is_killed(mark: Path, code: str) -> None:
 
 def test_a_child_that_ends_at_once_fails_the_first_call() -> None:
     async def run() -> None:
-        child = await ChildProcess.spawn(["false"])
-        with pytest.raises(ChildDied, match="exited with 1"):
+        child = await ChildProcess.spawn(["false"], name="navigator")
+        with pytest.raises(ChildDied, match=r"^the navigator exited with 1$"):
             await child.call("echo")
 
     asyncio.run(run())

@@ -13,6 +13,7 @@ from nibd.daemon.checkout_state import CheckoutState
 from nibd.daemon.coordinator import Coordinator
 from nibd.daemon.heads import HeadState
 from nibd.daemon.lanes import Running
+from nibd.daemon.relations.steps import after_failure
 from nibd.daemon.relations.upkeep import STAGES
 from nibd.daemon.scheduler import Job
 from nibd.daemon.statistics import Repairs, repairs_of
@@ -69,11 +70,10 @@ async def relations_json(
     if lost:
         why = f"the relations were damaged and are being made again: {lost.reason}"
         record = replace(record, state=State.BUILDING, assurance=None, reason=why)
-    if record.state is State.BUILDING and failure and not (lost and lost.reason == failure):
-        record = replace(record, state=State.FAILED, reason=f"it failed and is tried again: {failure}")
-    elif record.state is State.READY and failure:
-        reasons = filter(None, (record.reason, f"what was done last with them failed: {failure}"))
-        record = replace(record, reason="; ".join(reasons))
+    if lost and lost.reason == failure:
+        failure = None  # it is said already
+    is_remade = upkeep.is_making(state.checkout, now.newest.snapshot.tree)
+    record = after_failure(record, failure, is_remade=is_remade)
     waits = upkeep.waiting.get(state.checkout.id, {}).get(family)
     if record.state is State.BUILDING and waits:
         record = replace(record, reason=f"an install seems to run: {waits}")
@@ -261,11 +261,13 @@ def _failed_relations(coordinator: Coordinator, state: CheckoutState) -> Iterato
         return
     snapshot = state.published.snapshot
     failure = coordinator.relations.failures.of(state.checkout.id, snapshot.tree)
+    is_remade = coordinator.relations.is_making(state.checkout, snapshot.tree)
+    again = "; they are being made again" if is_remade else ""
     if failure:
-        yield f"relations: {failure}"
+        yield f"relations: {failure}{again}"
     for family, record in snapshot.relations.items():
         if record.state is State.FAILED:
-            yield f"relations {family}: {record.reason}"
+            yield f"relations {family}: {record.reason}{again}"
 
 
 def _stale_reason(

@@ -36,7 +36,8 @@ class Supervisor:
         env: Mapping[str, str] | None = None,
     ) -> None:
         self._module = module
-        self._log = log.bind(child=module.rsplit(".", 1)[-1])
+        self._name = module.rsplit(".", 1)[-1]
+        self._log = log.bind(child=self._name)
         self._idle_s = idle_s
         self._env = env
         self._child: ChildProcess | None = None
@@ -105,9 +106,10 @@ class Supervisor:
                 self._crashed(self._child, None)
             await asyncio.sleep(max(0.0, self._not_before - time.monotonic()))
             if self._closed:
-                raise ChildDied(0, "the daemon is stopping")
+                raise ChildDied(0, "", "is not started: the daemon is stopping", self._name)
             self._child = await ChildProcess.spawn(
                 [sys.executable, "-m", self._module],
+                name=self._name,
                 env={**os.environ, **(self._env or {})},
                 on_stderr=self._said,
             )

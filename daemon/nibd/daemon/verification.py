@@ -141,7 +141,8 @@ class Verifications:
         }
         child = None
         try:
-            child = await ChildProcess.spawn([sys.executable, "-m", "nibd.daemon.verifier"])
+            program = [sys.executable, "-m", "nibd.daemon.verifier"]
+            child = await ChildProcess.spawn(program, name="verifier")
             compared = await child.call("verify", params, lambda _, value: shared.report(value))
         except RpcError as error:
             if error.data == DAMAGED:

@@ -44,14 +44,14 @@ OnStderr: TypeAlias = Callable[[bytes], None]
 class ChildDied(IpcError):  # noqa: N818 - reads as what it is
     """The child ended, with calls unanswered or before one was made. `returncode` as subprocess has it."""
 
-    def __init__(self, returncode: int, stderr_tail: str, why: str | None = None) -> None:
+    def __init__(
+        self, returncode: int, stderr_tail: str, why: str | None = None, name: str = "child process"
+    ) -> None:
         if why is None:
             why = (
                 f"was ended by {_signal_name(-returncode)}" if returncode < 0 else f"exited with {returncode}"
             )
-        super().__init__(
-            f"the child process {why}" + (f"; its last words: {stderr_tail}" if stderr_tail else "")
-        )
+        super().__init__(f"the {name} {why}" + (f"; its last words: {stderr_tail}" if stderr_tail else ""))
         self.returncode = returncode
         self.stderr_tail = stderr_tail
 
@@ -59,7 +59,8 @@ class ChildDied(IpcError):  # noqa: N818 - reads as what it is
 class ChildProcess:
     """A running child. Made by `spawn`."""
 
-    def __init__(self, on_notification: OnNotification | None, on_stderr: OnStderr | None) -> None:
+    def __init__(self, name: str, on_notification: OnNotification | None, on_stderr: OnStderr | None) -> None:
+        self._name = name
         self._on_notification = on_notification
         self._wire = _Wire(self._take, on_stderr)
         self._calls: dict[int, tuple[asyncio.Future[Json], OnNotification | None]] = {}
@@ -72,6 +73,7 @@ class ChildProcess:
         cls,
         argv: Sequence[str],
         *,
+        name: str = "child process",
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         on_notification: OnNotification | None = None,
@@ -80,9 +82,9 @@ class ChildProcess:
         """Start `argv` with exactly `env` (None: the daemon's own). Raises OSError when it can't.
 
         `on_notification` gets what belongs to no call; `on_stderr` the child's free text as it comes,
-        in arbitrary pieces.
+        in arbitrary pieces. `name` is what its death is told by.
         """
-        child = cls(on_notification, on_stderr)
+        child = cls(name, on_notification, on_stderr)
         await asyncio.get_running_loop().subprocess_exec(
             lambda: child._wire, *argv, env=env, cwd=cwd, start_new_session=True
         )
@@ -225,7 +227,7 @@ class ChildProcess:
                 future.set_exception(self._death())
 
     def _death(self) -> ChildDied:
-        return ChildDied(self._wire.ended.result(), self._wire.stderr_tail(), self._breach)
+        return ChildDied(self._wire.ended.result(), self._wire.stderr_tail(), self._breach, self._name)
 
 
 class _Wire(asyncio.SubprocessProtocol):

@@ -38,7 +38,8 @@ def refusal(
         languages = " or ".join(FAMILIES[family])
         why = f"it has no files in {languages} at {newest.commit[:10]}"
         return RpcError(ErrorCode.VIEW_ABSENT, f"{where} has no relations of {family}: {why}")
-    if record and record.state in (State.ABSENT, State.FAILED) and not record.serves:
+    is_tried = record is not None and record.state is State.FAILED and bool(progress)
+    if record and record.state in (State.ABSENT, State.FAILED) and not record.serves and not is_tried:
         code = ErrorCode.VIEW_ABSENT if record.state is State.ABSENT else ErrorCode.VIEW_NOT_READY
         return RpcError(code, f"{where} has no relations of {family}: {record.reason}")
     why = progress or (record.reason if record else None) or "they are being built"

@@ -78,6 +78,24 @@ def as_of_now(record: ViewRecord, *, looked: bool, missing: str | None) -> ViewR
     return replace(record, state=State.BUILDING, reason=found if looked else "its server is being looked for")
 
 
+def after_failure(record: ViewRecord, failure: str | None, *, is_remade: bool) -> ViewRecord:
+    """A record with what failed last of its tree's relations. `is_remade`: they are being made again now."""
+    if is_remade and record.state is State.FAILED:
+        why = f"they are being made again; before, that failed: {failure or record.reason}"
+        return replace(record, state=State.BUILDING, reason=why)
+    if failure is None:
+        return record
+    if record.state is State.BUILDING and not is_remade:
+        return replace(record, state=State.FAILED, reason=f"it failed and is tried again: {failure}")
+    if record.state is State.BUILDING:
+        again = record.reason or "they are being made again"
+        return replace(record, reason=f"{again}; before, that failed: {failure}")
+    if record.state is State.READY:
+        reasons = filter(None, (record.reason, f"what was done last with them failed: {failure}"))
+        return replace(record, reason="; ".join(reasons))
+    return record
+
+
 def failing(records: Iterable[ViewRecord]) -> str | None:
     """Why some of these have to be tried again, if some have."""
     reasons = [

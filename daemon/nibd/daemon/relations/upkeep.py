@@ -202,6 +202,13 @@ class Upkeep:
         seen = self._installed.at(checkout.id, snapshot.tree)
         return next_step(snapshot, profiles=seen.profiles if seen else None) in (None, ("look", []))
 
+    def is_making(self, checkout: Checkout, tree: TreeId) -> bool:
+        """Whether the relations of a tree that the checkout shows are being made right now."""
+        work = self._working.get(checkout.repository)
+        if work is None or work.method != "relate":
+            return False
+        return work.checkout.id == checkout.id and work.tree == tree
+
     def is_outdated(self, checkout: Checkout, snapshot: Snapshot) -> bool:
         """Whether the relations that the snapshot names are lost, or made anew and not published yet."""
         is_lost = self.losses.of(checkout.repository) is not None
