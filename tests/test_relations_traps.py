@@ -71,6 +71,24 @@ def use(box: Box):
 def more(box: Box):
     box.second.run()
 """
+READS_FIRST = """from lib import Box
+
+
+def use(box: Box):
+    box.first.run()
+"""
+IMPORTS_WITHIN = """class Box:
+    def __init__(self):
+        from a import A
+        self.first: A = A()
+"""
+IMPORTS = """from a import A
+
+
+class Box:
+    def __init__(self):
+        self.first: A = A()
+"""
 OVERLOADS = """from typing import overload
 
 
@@ -266,6 +284,20 @@ TRAPS = [
         {"lib.py": TAKEN.replace("made: A", "made: B")},
         asks={"app.py": "first run", "lib.py": "__init__ self made B self first made self second A A"},
         refers={("app.py", "run", 0): ["base.py:B.run:run"]},
+    ),
+    Scenario(
+        "a constructor that takes more, and imports the type of an attribute from elsewhere",
+        {"a.py": CLASSES, "b.py": CLASSES, "lib.py": IMPORTS_WITHIN, "app.py": READS_FIRST},
+        {"lib.py": IMPORTS_WITHIN.replace("(self)", "(self, more)").replace("from a", "from b")},
+        asks={"app.py": "first run", "lib.py": "__init__ self more b A self first A A"},
+        refers={("app.py", "run", 0): ["b.py:A.run:run"]},
+    ),
+    Scenario(
+        "a constructor that takes more, and a module that imports the type of an attribute from elsewhere",
+        {"a.py": CLASSES, "b.py": CLASSES, "lib.py": IMPORTS, "app.py": READS_FIRST},
+        {"lib.py": IMPORTS.replace("(self)", "(self, more)").replace("from a", "from b")},
+        asks={"app.py": "first run", "lib.py": "b A __init__ self more self first A A"},
+        refers={("app.py", "run", 0): ["b.py:A.run:run"]},
     ),
     Scenario(
         "code under a condition that changes",

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from nibd.repair.relations.built import switched
@@ -34,6 +34,7 @@ _FILE_KEY: Key = ("", 0)
 _EXPORTS = "__all__"
 _SETS_ATTRIBUTES = frozenset({"python", "javascript", "typescript", "tsx"})
 _NO_WORD = re.compile(r"\W+")
+_WORD = re.compile(r"\w+")
 _QUOTED = re.compile(r"""["'](\w+)["']""")
 _FROM_QUOTES = (re.compile(r"""\bfrom\s*["']([^"']+)["']"""), False)
 _SOURCE = {
@@ -64,6 +65,8 @@ class FileChange:
     rebound: frozenset[str] | None = frozenset()
     """Names that are bound on lines that changed, outside of callables: they may mean something else in the
     file. `None`: all."""
+    bound: Mapping[Key, Collection[str]] = field(default_factory=dict)
+    """Names that callables bind on lines that changed, by callable."""
     enclosed: frozenset[int] = frozenset()
     """Sites of `new` in units within a callable that binds their name on a line that changed."""
     resurfaced: frozenset[Key] = frozenset()
@@ -101,15 +104,28 @@ class FileChange:
         return self._code_with(self.old, key, target.name) != self._code_with(self.new, key, target.name)
 
     def _is_declared_alike(self, key: Key, name: str) -> bool:
-        """Whether a callable declares an attribute with the same type as before: no other line decides it."""
+        """Whether a callable declares an attribute to be of the same type as before, by names that mean the
+        same."""
         assert self.old is not None, "it was there before"
         assert self.new is not None, "it is there"
         before, after = declared(self.old, key, name), declared(self.new, key, name)
-        return bool(before) and before == after
+        return bool(before) and before == after and not self._binds_any(key, _words(before))
+
+    def _binds_any(self, key: Key, names: set[str]) -> bool:
+        """Whether one of `names` may mean something else in this unit."""
+        assert self.new is not None, "it is there"
+        if self.rebound is None or not names.isdisjoint(self.rebound | self.turned):
+            return True
+        around = self.new.around(key)
+        return any(not names.isdisjoint(self.bound.get(each, ())) for each in around)
 
     @staticmethod
     def _code_with(file: SourceFile, key: Key, name: str) -> list[str]:
         return list(code_lines(file.lines_with(key, name), file.language))
+
+
+def _words(lines: Iterable[str]) -> set[str]:
+    return {word for line in lines for word in _WORD.findall(line)}
 
 
 def compare(old: SourceFile | None, new: SourceFile | None, *, is_switched: bool = False) -> FileChange:
@@ -259,15 +275,17 @@ def _sources(file: SourceFile) -> list[str]:
     return found if before else found[::-1]
 
 
-def _rebound(old: SourceFile, new: SourceFile) -> tuple[frozenset[str] | None, frozenset[int]]:
+def _rebound(
+    old: SourceFile, new: SourceFile
+) -> tuple[frozenset[str] | None, Mapping[Key, Collection[str]], frozenset[int]]:
     """Names that are bound on lines that changed; `None` when such a line may bind any name.
 
-    What a callable binds is bound in it alone: those are sites of units within it.
+    What a callable binds is bound in it alone: by callable, and the sites of units within it.
     """
     before, after = (Counter(map(str.strip, file.lines)) for file in (old, new))
     changed = (before - after) | (after - before)
     if any(_BINDS_ANY.search(line) for line in changed):
-        return None, frozenset()
+        return None, {}, frozenset()
     names: set[str] = set()
     inside: dict[Key, set[str]] = defaultdict(set)
     for file in (old, new):
@@ -276,16 +294,12 @@ def _rebound(old: SourceFile, new: SourceFile) -> tuple[frozenset[str] | None, f
                 inside[file.keys[unit]].add(name)
             else:
                 names.add(name)
-    return frozenset(names), frozenset(_enclosed(new, inside))
+    return frozenset(names), inside, frozenset(_enclosed(new, inside))
 
 
 def _enclosed(file: SourceFile, inside: Mapping[Key, set[str]]) -> Iterator[int]:
-    for ordinal, unit in enumerate(file.units):
-        names: set[str] = set()
-        parent = unit.parent
-        while parent is not None:
-            names.update(inside.get(file.keys[parent], ()))
-            parent = file.units[parent].parent
+    for ordinal, key in enumerate(file.keys):
+        names = {name for each in file.around(key)[1:] for name in inside.get(each, ())}
         if names:
             yield from (i for i in file.sites_by_unit.get(ordinal, ()) if file.sites[i].name in names)
 

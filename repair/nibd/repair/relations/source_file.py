@@ -88,6 +88,14 @@ class SourceFile:
     def ordinals(self) -> dict[Key, int]:
         return {key: ordinal for ordinal, key in enumerate(self.keys)}
 
+    def around(self, key: Key) -> list[Key]:
+        """A unit and those that hold it, from the inside."""
+        found, at = [key], self.units[self.ordinals[key]].parent
+        while at is not None:
+            found.append(self.keys[at])
+            at = self.units[at].parent
+        return found
+
     @cached_property
     def sites_by_unit(self) -> dict[int, list[int]]:
         """Indexes into `sites`, by the unit whose own text holds them."""
