@@ -89,6 +89,16 @@ class Box:
     def __init__(self):
         self.first: A = A()
 """
+TAKES_ALL = """from mid import *
+
+
+def use(each: A):
+    return [each, B]
+
+
+def other():
+    return 1
+"""
 OVERLOADS = """from typing import overload
 
 
@@ -361,6 +371,13 @@ TRAPS = [
         {"mid.py": "from two import *\n"},
         asks={"app.py": "mid f f", "mid.py": "two"},
         refers={("app.py", "f", 1): ["two.py:f:f"]},
+    ),
+    Scenario(
+        "a star between that leads elsewhere, and another line of the file that takes a star from it",
+        {"one.py": CLASSES, "two.py": CLASSES, "mid.py": "from one import *\n", "app.py": TAKES_ALL},
+        {"mid.py": "from two import *\n", "app.py": TAKES_ALL.replace("1", "2")},
+        asks={"app.py": "mid use each A each B other", "mid.py": "two"},
+        refers={("app.py", "A", 0): ["two.py:A:A"], ("app.py", "B", 0): ["two.py:B:B"]},
     ),
     Scenario(
         "a package that was imported before it was there",

@@ -273,9 +273,10 @@ class Planner:
     def _change_of(self, target: Target) -> FileChange | None:
         return None if target.is_external else self._changes.get(target.path)
 
-    def _reached(self, relations: Collection[Relation]) -> tuple[list[int], set[int]]:
-        """As `_by_target`, of some relations: sites that are lost, and units that surfaces reach."""
-        lost, units = [], set()
+    def _reached(self, relations: Collection[Relation]) -> tuple[list[int], set[int], bool]:
+        """As `_by_target`, of some relations: sites that are lost, units that surfaces reach, and whether
+        names of all kinds may be others, everywhere."""
+        lost, units, everywhere = [], set(), False
         for index, relation in enumerate(relations):
             targets = relation.targets or ()
             is_unanswered = relation.targets is None and not relation.unbuilt
@@ -283,9 +284,8 @@ class Planner:
                 lost.append(index)
             if any(map(self._resurfaces, targets)):
                 units.add(relation.site.unit)
-            elif any(map(self._passes_any, targets)):
-                units.update(each.site.unit for each in relations)
-        return lost, units
+            everywhere = everywhere or any(map(self._passes_any, targets))
+        return lost, units, everywhere
 
     def _within(self, change: FileChange) -> dict[int, str]:
         """Why each site of the new version of a changed file is to be asked, for those that are."""
@@ -294,7 +294,7 @@ class Planner:
         if old is None or len(old.relations) != len(change.old.sites if change.old else ()):
             return dict.fromkeys(range(len(new.sites)), "new")
         kept = {now: old.relations[before] for now, before in change.kept.items()}
-        lost, units = self._reached(kept.values())
+        lost, units, everywhere = self._reached(kept.values())
         at = list(kept)
         why = {at[index]: "lost" for index in lost}
         why |= {now: "unknown" for now, relation in kept.items() if relation.unbuilt}
@@ -308,7 +308,7 @@ class Planner:
                 why.setdefault(index, "turned")
             elif self._is_joined(kept[index]):
                 why.setdefault(index, "joined")
-            elif site.unit in units and not is_by_scope(site, new.content, new.language):
+            elif everywhere or (site.unit in units and not is_by_scope(site, new.content, new.language)):
                 why.setdefault(index, "surface")
             elif self._touched.has(new.path):
                 why.setdefault(index, "whole")
