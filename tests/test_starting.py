@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -12,10 +13,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from nibd.daemon import lock as lock_module
 from nibd.daemon.commands import _daemon, _starting
 from nibd.daemon.commands._failures import CommandError
 from nibd.daemon.commands._launch import user_paths
-from nibd.daemon.lock import ANOTHER_RUNS, holder, is_held
+from nibd.daemon.lock import ANOTHER_RUNS, AnotherRunsError, holder, is_held, only_one
 from nibd.ipc.sockets import listen, prepare_folder
 from waiting import wait_until
 
@@ -136,3 +138,25 @@ def test_only_one_that_does_nothing_runs_out_of_time(hold: Hold, monkeypatch: py
     assert not activity.has_ceased(working.pid)
     now = 130.0
     assert activity.has_ceased(working.pid)
+
+
+def test_who_only_looks_keeps_no_daemon_from_starting(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock.touch()
+    with lock.open("rb") as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        monkeypatch.setattr(lock_module, "time", SimpleNamespace(sleep=lambda _: looking.close()))
+        with only_one(lock):
+            assert holder(lock) == os.getpid()
+
+
+def test_who_finds_another_says_which(lock: Path, hold: Hold) -> None:
+    other = hold(OFTEN)
+    with pytest.raises(AnotherRunsError, match=rf"\(pid {other.pid}\)"), only_one(lock):
+        pytest.fail("there are two")
+
+
+def test_who_has_the_number_of_a_daemon_that_ended_is_none(lock: Path) -> None:
+    lock.write_text(f"{os.getpid()}\n")
+    assert holder(lock) is None
+    lock.write_text("no number")
+    assert holder(lock) is None
