@@ -261,6 +261,16 @@ TRAPS = [
         refers={("app.py", "run", 0): ["lib.py:B.run:run"]},
     ),
     Scenario(
+        "a changed return type, and what is called on it behind a comment",
+        {
+            "lib.py": MAKE_A,
+            "app.py": "from lib import make\n\n\ndef use():\n    x = make()\n    (x.  # so\n     run)\n",
+        },
+        {"lib.py": MAKE_B},
+        asks={"app.py": "lib make make run", "lib.py": "make B B"},
+        refers={("app.py", "run", 0): ["lib.py:B.run:run"]},
+    ),
+    Scenario(
         "a changed return type that a module between keeps: repair alone does not reach so far",
         {
             "lib.py": MAKE_A,
