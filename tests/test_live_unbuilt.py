@@ -71,9 +71,10 @@ def test_what_is_called_in_such_a_file_is_unknown(home: LiveHome, repo: Repo) ->
 
 
 def test_a_name_in_such_a_file_is_found_where_it_stands(home: LiveHome, repo: Repo) -> None:
-    answer = home.ask(repo, "definition", name="tagged", provider="live")
-    assert lines(answer) == [("tagged.go", 5)]
-    assert hits(answer) == hits(home.ask(repo, "definition", name="tagged", provider="static"))
+    for asked in ({"name": "tagged"}, {"path": "tagged.go", "line": 5, "col": 6}):
+        answer = home.ask(repo, "definition", provider="live", **asked)
+        assert lines(answer) == [("tagged.go", 5)]
+        assert hits(answer) == hits(home.ask(repo, "definition", provider="static", **asked))
 
 
 @pytest.mark.parametrize("operation", ["references", "callers"])

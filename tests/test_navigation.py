@@ -65,6 +65,12 @@ def use():
 
 helper(4)
 """
+LEFT = """def unbuilt():
+    return unbuilt()
+
+
+left = unbuilt
+"""
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +79,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[FamilyView,
     repo = Repo(folder / "repo")
     for key in ("user.name", "user.email"):  # made before the test's own home
         repo.git("config", key, "test")
-    for path, text in (("base.py", BASE), ("shapes.py", SHAPES), ("uses.py", USES)):
+    for path, text in (("base.py", BASE), ("left.py", LEFT), ("shapes.py", SHAPES), ("uses.py", USES)):
         repo.write(path, text)
     repo.commit()
     with closing(Views(folder / "views", repo)) as views:
@@ -228,6 +234,15 @@ def test_sites_of_the_same_name_that_nothing_is_known_of_are_counted(tree: Tree)
     assert navigation.callers(tree[0], mystery).unknown == 1
     lost = navigation.definition(tree[0], mystery)
     assert (lost.found, lost.lost) == ((), 1)
+
+
+def test_what_is_declared_in_a_file_of_which_nothing_is_known_is_told_by_the_file(tree: Tree) -> None:
+    unbuilt = at(tree, "left.py", 1, 5)
+    assert places(navigation.definition(tree[0], unbuilt.targets or ())) == ["left.py:1:5 function unbuilt"]
+    assert at(tree, "left.py", 2, 12).targets is None
+
+    found = navigation.references(tree[0], unbuilt.targets or (), include_declaration=False)
+    assert (found.total, found.unknown) == (0, 2)  # its uses, and not itself
 
 
 def test_callees_are_what_the_calls_in_a_unit_and_inside_it_refer_to(tree: Tree) -> None:

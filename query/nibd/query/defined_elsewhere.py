@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nibd.query.navigation_files import TreeFile
-from nibd.query.navigation_symbols import referring
+from nibd.query.navigation_symbols import PROTOTYPE, referring
 from nibd.query.navigation_view import FamilyView
 from nibd.stores.relation_types import FAMILIES, RelationKind, Target
 from nibd.stores.types import Level, Unit
 
 _DEFINES = (RelationKind.DEFINITION,)
-_DECLARED = "prototype"
 
 
 def defined(view: FamilyView, targets: Iterable[Target], at: Target | None = None) -> tuple[Target, ...]:
@@ -63,7 +62,7 @@ def _declaring(view: FamilyView, target: Target) -> TreeFile | None:
         return None
     unit = file.text.units[file.text.indexes[target.qualified, target.ordinal]]
     if file.text.is_own_name(file.text.unit_at(at[0]), target.name, at[0]):
-        return file if unit.kind == _DECLARED else None
+        return file if unit.kind == PROTOTYPE else None
     return file if _is_open(unit) or (unit.level is Level.SCOPE and line.startswith(b"static")) else None
 
 
@@ -75,7 +74,7 @@ def _defines(file: TreeFile, byte: int) -> bool:
     index = file.text.unit_at(byte)
     unit = file.text.units[index]
     if file.text.is_own_name(index, itself_at(file, byte).name, byte):
-        return unit.kind != _DECLARED
+        return unit.kind != PROTOTYPE
     return _is_open(unit)
 
 
@@ -83,7 +82,7 @@ def _called_so(view: FamilyView, target: Target) -> list[Target]:
     """The functions of C that are called as a prototype is, in files that don't see it."""
     file = view.files(target.path)
     index = file.text.indexes[target.qualified, target.ordinal] if file else 0
-    if file is None or file.text.units[index].kind != _DECLARED or target.qualified != target.name:
+    if file is None or file.text.units[index].kind != PROTOTYPE or target.qualified != target.name:
         return []
     found = []
     for record in view.naming([target.name]):

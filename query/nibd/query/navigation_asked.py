@@ -5,14 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nibd.query.navigation_files import TreeFile
-from nibd.query.navigation_places import (
-    Place,
-    line_place,
-    unit_place,
-)
-from nibd.query.navigation_symbols import (
-    referring,
-)
+from nibd.query.navigation_places import Place, line_place, unit_place
+from nibd.query.navigation_symbols import PROTOTYPE, referring
 from nibd.query.navigation_view import FamilyView, FileRecords
 from nibd.stores.relation_types import Relation, RelationKind, Target
 from nibd.stores.types import Level
@@ -40,6 +34,7 @@ class Asked:
 def asked_at(view: FamilyView, file: TreeFile, byte: int, *, itself: bool = False) -> Asked:
     """What stands at an offset, or ends there: a cursor behind a word means the word.
 
+    A unit that is declared there is known from its file, though the server was not asked, or did not answer.
     Where the server has nothing to say there is nothing, also of a name that is declared there: it mostly
     stands in code that the server does not read. With `itself` it means itself too: then where the server
     has something to say, or some site refers to it.
@@ -51,11 +46,24 @@ def asked_at(view: FamilyView, file: TreeFile, byte: int, *, itself: bool = Fals
     if relation is None:
         return _asked_without_site(file, byte)
     start, targets = relation.site.start_byte, relation.targets
+    if targets is None and relation.site.kind is RelationKind.DEFINITION:
+        targets = declared_at(file, start)
     if itself and targets is not None and relation.site.kind is RelationKind.DEFINITION:
         own = Target("", file.path, *file.text.symbols.at(start))
         if targets or referring(view, [own]):
             targets = tuple(dict.fromkeys((*targets, own)))
     return Asked(file, start, relation.site.name, relation, targets)
+
+
+def declared_at(file: TreeFile, byte: int) -> tuple[Target, ...] | None:
+    """The unit whose own name stands at an offset, as its file tells: for sites that nothing is known of.
+
+    `None` where none does, or where what is declared may be defined elsewhere.
+    """
+    target = Target("", file.path, *file.text.symbols.at(byte))
+    index = file.text.indexes[target.qualified, target.ordinal]
+    is_its = target.name and file.text.is_own_name(index, target.name, byte)
+    return (target,) if is_its and file.text.units[index].kind != PROTOTYPE else None
 
 
 def _asked_without_site(file: TreeFile, byte: int) -> Asked:

@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Iterator
 from nibd.query.navigation_view import FamilyView
 from nibd.stores.relation_types import Relation, RelationKind, Target
 
-_ALL_KINDS = tuple(RelationKind)
+USES = tuple(kind for kind in RelationKind if kind is not RelationKind.DEFINITION)
+"""What a site does that can belong to an answer: what is declared there refers to itself, known or not."""
 
 
 def unknown_sites(view: FamilyView, targets: Collection[Target]) -> int:
@@ -20,13 +21,13 @@ def unknown_sites(view: FamilyView, targets: Collection[Target]) -> int:
     return sum(relation.targets is None for relation in open_relations(view, names))
 
 
-def unbuilt(view: FamilyView, names: Collection[str], kinds: Collection[RelationKind] = _ALL_KINDS) -> int:
+def unbuilt(view: FamilyView, names: Collection[str], kinds: Collection[RelationKind] = USES) -> int:
     """How many sites that are called so are in files that the server does not build."""
     return sum(relation.unbuilt for relation in open_relations(view, names, kinds))
 
 
 def leading_nowhere(
-    view: FamilyView, targets: Iterable[Target], kinds: Collection[RelationKind] = _ALL_KINDS
+    view: FamilyView, targets: Iterable[Target], kinds: Collection[RelationKind] = USES
 ) -> int:
     """How many sites that are called like one of `targets` lead nowhere: nothing was found, or is known."""
     names = {target.name for target in targets if target.name}
@@ -34,14 +35,12 @@ def leading_nowhere(
         not relation.targets
         for record in view.naming(names)
         for relation in record.file().relations
-        if relation.site.name in names
-        and relation.site.kind in kinds
-        and relation.site.kind is not RelationKind.DEFINITION
+        if relation.site.name in names and relation.site.kind in kinds
     )
 
 
 def open_relations(
-    view: FamilyView, names: Collection[str], kinds: Collection[RelationKind] = _ALL_KINDS
+    view: FamilyView, names: Collection[str], kinds: Collection[RelationKind] = USES
 ) -> Iterator[Relation]:
     """The relations of sites that are called so, in files with sites that nothing is known of."""
     for record in view.naming(names) if names and view.unknown != 0 else ():

@@ -25,6 +25,8 @@ RUST = "rust"
 _SELF = "Self"
 IMPL, TRAIT = "impl", "trait"
 """Kinds of units of Rust."""
+PROTOTYPE = "prototype"
+"""The kind of a unit of C and C++ that is only declared."""
 _POINTS = re.compile(rb"(?:&\s*(?:'\w+\s+)?(?:mut\s+)?|\*\s*(?:const|mut)\s+)\Z")
 """What stands before a type that is pointed to."""
 MAX_INHERITED = 10_000

@@ -20,13 +20,13 @@ from nibd.query import symbols
 from nibd.query.navigation_asked import Asked
 from nibd.query.navigation_files import TreeFile, TreeFiles
 from nibd.query.navigation_places import Place, unit_place
+from nibd.query.navigation_symbols import PROTOTYPE
 from nibd.query.navigation_view import FamilyView
 from nibd.repair.windows import SECTION
 from nibd.stores.relation_types import FAMILY_OF
 from nibd.stores.structure import StoredUnit
 from nibd.stores.types import Level, RepoPath
 
-PROTOTYPE = "prototype"
 MAX_CANDIDATES = 100
 
 

@@ -23,9 +23,9 @@ from nibd.daemon.relations.live_wire import Ask
 from nibd.ipc.messages import ErrorCode, RpcError
 from nibd.query import navigation
 from nibd.query.defined_elsewhere import itself_at
-from nibd.query.navigation_asked import Asked, declared_on_line
+from nibd.query.navigation_asked import Asked, declared_at, declared_on_line
 from nibd.query.navigation_files import TreeFile
-from nibd.query.navigation_open import unbuilt
+from nibd.query.navigation_open import USES, unbuilt
 from nibd.query.navigation_places import Answer, Found, Place, located, site_place, unit_place
 from nibd.query.navigation_view import FileRecords, NoRelations
 from nibd.repair.relations.live import Defined, LiveSite, Scope, Spot, Subject
@@ -152,7 +152,8 @@ class LiveNavigation(Inquiry):
             targets = sorted({target for each in defined for target in each.targets})
             asked = _asked(file, defined[0].subject, tuple(targets)) if file else None
             at = itself_at(file, asked.byte) if file and asked else None
-            return self._found(family, asked, navigation.definition(records, targets, at).cut(page))
+            known = asked.targets or () if asked else targets
+            return self._found(family, asked, navigation.definition(records, known, at).cut(page))
         if operation == "implementations":
             subjects, found = live_wire.implementations(
                 (yield self._ask(live_wire.IMPLEMENTATIONS, family, spots))
@@ -227,9 +228,7 @@ class LiveNavigation(Inquiry):
 
     # What is there
 
-    def _unbuilt(
-        self, family: str, names: Collection[str], kinds: Collection[RelationKind] = tuple(RelationKind)
-    ) -> int:
+    def _unbuilt(self, family: str, names: Collection[str], kinds: Collection[RelationKind] = USES) -> int:
         """How many sites could belong to the answer, which the server can't list: it does not build them."""
         view = self._view(family)
         return unbuilt(view, {name for name in names if name}, kinds) if view else 0
@@ -245,6 +244,8 @@ class LiveNavigation(Inquiry):
 
 def _asked(file: TreeFile, subject: Subject, targets: tuple[Target, ...]) -> Asked:
     relation, known = None, None if subject.unbuilt else targets
+    if known is None and subject.kind is RelationKind.DEFINITION:
+        known = declared_at(file, subject.start)
     if subject.kind is not None:
         unit = file.text.unit_at(subject.start)
         site = Site(subject.start, subject.end, subject.name, subject.kind, unit)

@@ -13,7 +13,7 @@ from nibd.ipc.messages import JsonObject
 from nibd.query import navigation
 from nibd.query.navigation_asked import Asked
 from nibd.query.navigation_files import TreeFile
-from nibd.query.navigation_open import leading_nowhere
+from nibd.query.navigation_open import USES, leading_nowhere
 from nibd.query.navigation_places import Answer, External, Page, Place
 from nibd.query.navigation_symbols import RUST, unit_named
 from nibd.query.navigation_view import FamilyView
@@ -127,7 +127,7 @@ def nothing_about(operation: str, family: str, view: FamilyView, targets: Sequen
     what = _symbol(located)
     match operation:
         case "references":
-            return f"nothing refers to {what}{_open(view, targets, tuple(RelationKind))}"
+            return f"nothing refers to {what}{_open(view, targets, USES)}"
         case "callers":
             others = navigation.references(view, targets, include_declaration=False, page=_NO_SITES).total
             otherwise = f", to which {_verb(others, 'sites', 'refer')} otherwise" if others else ""
