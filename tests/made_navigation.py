@@ -34,6 +34,8 @@ UNKNOWN = "mystery"
 UNBUILT = "unbuilt"
 EXTERNAL = {"print": Target("stdlib", RepoPath(b"builtins.pyi"), "", 0, "print", 0)}
 WORD = re.compile(rb"[A-Za-z_]\w*")
+LIMITS = "decorators are not run"
+"""What the record says that any site may be concerned by."""
 KEYWORDS = {"def", "class", "return", "import", "from", "pass", "if", "self", "as"}
 
 
@@ -75,9 +77,7 @@ class MadeTree:
         return found
 
     def _modules(self) -> Mapping[str, Target]:
-        return {
-            Path(path.decode()).stem: Target("", path, "", 0, "", 0) for path in self.files
-        }
+        return {Path(path.decode()).stem: Target("", path, "", 0, "", 0) for path in self.files}
 
 
 def _relations(
@@ -151,6 +151,7 @@ def add_relations(
             "sites": sum(len(file.relations) for file in made),
             "unknown": sum(file.unknown for file in made),
         },
+        limits=LIMITS,
     )
     return replace(snapshot.with_relations(family, record), generation=UNPUBLISHED)
 
@@ -165,5 +166,3 @@ def publish_relations(folder: RepositoryFolder, work_tree: Path, checkout: Check
         return catalog.publish(checkout, shown.commit, made, shown.published_at + 1)
     finally:
         catalog.close()
-
-

@@ -13,7 +13,7 @@ import pytest
 
 from cli_run import Home
 from gitrepo import Repo
-from made_navigation import publish_relations
+from made_navigation import LIMITS, publish_relations
 from nibd.daemon.cli import main
 from nibd.daemon.navigation.reasons import leads_nowhere
 from nibd.ipc.client import Client
@@ -191,7 +191,7 @@ class TestReasons:
 
     def test_what_the_server_knows_nothing_of_differs_from_what_it_did_not_answer(self, world: World) -> None:
         assert world.reason("definition", "uses.py", line=5, col=19) == (
-            "uses.py:5:19: shape (read) refers to nothing that the language server knows of"
+            f"uses.py:5:19: shape (read) refers to nothing that the language server knows of ({LIMITS})"
         )
         assert world.reason("definition", "shapes.py", line=8, col=16) == (
             "shapes.py:8:16: mystery (call): the language server has not answered, so what it refers to is"

@@ -48,6 +48,7 @@ def test_it_is_unknown_for_certain_and_all_else_is_known_as_if_it_were_not_there
     assert record.assurance is Assurance.EXACT
     assert (record.counts["files"], record.counts["unknown"], record.counts["unbuilt"]) == (3, SITES, SITES)
     assert "3 sites in 1 file with a name that is not UTF-8" in str(record.reason)
+    assert "UTF-8" not in str(record.limits)  # that is of no concern to other files
 
     world.repo.move("app.py", b"a\xffp.py")  # to such a name
     world.repo.move(ODD, "bad.py")  # and from one

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from language_servers import Project
-from nibd.repair.relations.view_records import Lacking, what_lacks
+from nibd.repair.relations.view_records import Lacking, limits_of, what_lacks
 from nibd.repair.servers import Unknown, driver_of_family
 from nibd.repair.servers.gopls import may_be_left_out
 from nibd.stores.relation_types import UNBUILT
@@ -195,6 +195,16 @@ def test_one_site_in_one_file_is_said_in_the_singular() -> None:
     assert said is not None
     assert "no answer for 1 site;" in said
     assert "nothing is known of 1 site in 1 file that" in said
+
+
+def test_what_the_server_says_of_itself_is_also_had_apart() -> None:
+    remarks = [f"module {number} is not there" for number in range(7)]
+    limits = limits_of(remarks)
+    said = what_lacks(driver_of_family("go"), Lacking(1, 1, 1), remarks)
+    assert limits == "; ".join([*remarks[:5], "and 2 more of this kind"])
+    assert said is not None
+    assert said.endswith(f"; {limits}")
+    assert limits_of([]) is None
 
 
 def test_a_record_with_other_unknown_sites_lacks_answers() -> None:

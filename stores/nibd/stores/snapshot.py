@@ -50,7 +50,8 @@ class ViewRecord:
     a family's relations their resolution.
     `work` holds what making it took (files parsed, texts embedded, seconds by stage).
     `capabilities` maps a capability to the reason of its absence, `None` when it is there. `agreement` is
-    how far static answers equalled live ones, of relations where that was measured.
+    how far static answers equalled live ones, of relations where that was measured. `limits` is the part of
+    their `reason` that any site may be concerned by: what their server works without.
     """
 
     state: State
@@ -63,6 +64,7 @@ class ViewRecord:
     work: Mapping[str, float] = field(default_factory=dict)
     capabilities: Mapping[str, str | None] = field(default_factory=dict)
     agreement: Agreement | None = None
+    limits: str | None = None
 
     @property
     def serves(self) -> bool:
@@ -165,6 +167,7 @@ def decode(tree: TreeId, generation: Generation, manifest: str) -> Snapshot:
 def encode_view(record: ViewRecord) -> dict[str, Any]:
     artifact = record.artifact
     measured = {"agreement": encode_agreement(record.agreement)} if record.agreement else {}
+    limited = {"limits": record.limits} if record.limits else {}
     return {
         "state": record.state.value,
         "assurance": record.assurance.value if record.assurance else None,
@@ -176,6 +179,7 @@ def encode_view(record: ViewRecord) -> dict[str, Any]:
         "work": dict(record.work),
         "capabilities": dict(record.capabilities),
         **measured,
+        **limited,
     }
 
 
@@ -191,4 +195,5 @@ def decode_view(data: dict[str, Any]) -> ViewRecord:
         work=data["work"],
         capabilities=data["capabilities"],
         agreement=decode_agreement(data["agreement"]) if "agreement" in data else None,
+        limits=data.get("limits"),
     )

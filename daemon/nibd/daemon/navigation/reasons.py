@@ -82,8 +82,8 @@ def empty_line(file: TreeFile, line: int) -> str:
 
 
 def leads_nowhere(asked: Asked, limits: str | None, record: RelationRecord | None = None) -> str:
-    """Of a site without targets. `limits` is what the relations say that their server works without, `record`
-    what they have of the file.
+    """Of a site without targets. `limits` is what the relations say that their server works without, at this
+    site as at any; `record` what they have of the file.
 
     Names that are declared refer to themselves in Rust: where not one site leads anywhere, it isn't read.
     """

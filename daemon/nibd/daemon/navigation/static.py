@@ -66,7 +66,7 @@ class StaticNavigation(Inquiry):
             at = itself_at(file, asked.byte)
             answer, reason = self._about(family, view, asked.targets, at)
             return Navigated(answer, family, asked, reason=reason)
-        limits = self.reading.snapshot.relations[family].reason
+        limits = self.reading.snapshot.relations[family].limits
         if asked.name:
             nowhere = reasons.leads_nowhere(asked, limits, view.record(file.path))
         else:

@@ -21,7 +21,7 @@ from nibd.repair.relations.recent import recently_committed
 from nibd.repair.relations.repair import Base, RelationRepair, Resolved, Side
 from nibd.repair.relations.resolve import ExternalsByServer, Resolver
 from nibd.repair.relations.source_file import SourceFile, SourceFiles
-from nibd.repair.relations.view_records import Lacking, record_of, record_of_part, what_lacks
+from nibd.repair.relations.view_records import Lacking, limits_of, record_of, record_of_part, what_lacks
 from nibd.repair.relations.workspace import ServerMissing, Workspace
 from nibd.repair.servers.errors import ServerFailed
 from nibd.repair.servers.registry import driver_of_family
@@ -255,8 +255,8 @@ class Relating:
         lacking = self.unknown(resolved.records)
         record = record_of(profile, resolved, lacking, assurance, base is None)
         dropped = sum(len(each.dropped) for each in used)
-        reason = self.reason(family, lacking, why=resolved.unanswered)
-        return replace(record, reason=reason, work={**record.work, "dropped": dropped})
+        reason, limits = self.reason(family, lacking, why=resolved.unanswered), self.limits(family)
+        return replace(record, reason=reason, limits=limits, work={**record.work, "dropped": dropped})
 
     def _repair(
         self,
@@ -294,6 +294,10 @@ class Relating:
         """See `what_lacks`."""
         remarks = self.workspace.remarks(family)
         return what_lacks(driver_of_family(family), lacking, remarks, unanswered=unanswered, why=why)
+
+    def limits(self, family: str) -> str | None:
+        """See `limits_of`."""
+        return limits_of(self.workspace.remarks(family))
 
     def _taken_includes(self, kept: Sequence[Snapshot]) -> Includes:
         """What is known of who includes whom. It is known no more until somebody puts it back."""

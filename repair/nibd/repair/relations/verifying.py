@@ -104,6 +104,7 @@ class Verifying:
             record,
             assurance=_assurance(verified, lacking.unanswered),
             reason=self.relating.reason(family, lacking, verified.left),
+            limits=self.relating.limits(family),
             counts={**record.counts, "unanswered": verified.left, "verified": verified.done},
             work={**record.work, **work},
         )

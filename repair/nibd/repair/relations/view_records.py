@@ -73,10 +73,14 @@ def what_lacks(
     if lacking.unnamed:
         where = f"{_counted(lacking.unnamed, 'sites')} in {_counted(lacking.unnamed_files, 'files')}"
         said.append(f"nothing is known of {where} with a name that is not UTF-8, which no server is told of")
-    said += remarks[:SAID_REMARKS]
-    if len(remarks) > SAID_REMARKS:
-        said.append(f"and {len(remarks) - SAID_REMARKS} more of this kind")
-    return "; ".join(said) or None
+    return "; ".join(filter(None, [*said, limits_of(remarks)])) or None
+
+
+def limits_of(remarks: Sequence[str]) -> str | None:
+    """What any site may be concerned by: the part of what lacks that the server says of itself."""
+    more = len(remarks) - SAID_REMARKS
+    left = [f"and {more} more of this kind"] if more > 0 else []
+    return "; ".join([*remarks[:SAID_REMARKS], *left]) or None
 
 
 def _counted(count: int, what: str) -> str:
