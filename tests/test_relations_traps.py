@@ -99,6 +99,40 @@ def use(each: A):
 def other():
     return 1
 """
+INHERITS = """class P:
+    def run(self, size): ...
+
+
+class Q(P):
+    pass
+"""
+BESIDE = """class M:
+    pass
+
+
+class P:
+    def run(self, size): ...
+
+
+class Q(M, P):
+    pass
+"""
+CALLS = """from lib import Q
+
+
+def use(q: Q):
+    q.run(size=1)
+"""
+FAR = """from lib import P, Q
+
+
+class R(Q):
+    pass
+
+
+def use(p: P, r: R):
+    r.run(1)
+"""
 OVERLOADS = """from typing import overload
 
 
@@ -352,6 +386,31 @@ TRAPS = [
         {"lib.py": "class Base:\n    def __init__(self):\n        self.size = 1\n"},
         asks={"app.py": "size", "lib.py": "Base __init__ self self size"},
         refers={("app.py", "size", 0): ["lib.py:Base.__init__:size"]},
+    ),
+    Scenario(
+        "a class that begins to have its own of what it inherited",
+        {"lib.py": INHERITS, "app.py": CALLS, "far.py": FAR},
+        {"lib.py": INHERITS.replace("(P):\n    pass", "(P):\n    def run(self, size): ...")},
+        asks={"app.py": "run size", "far.py": "run", "lib.py": "Q P run self size"},
+        refers={
+            ("app.py", "run", 0): ["lib.py:Q.run:run"],
+            ("app.py", "size", 0): ["lib.py:Q.run:size"],
+            ("far.py", "run", 0): ["lib.py:Q.run:run"],
+        },
+    ),
+    Scenario(
+        "a class that no longer has its own of what it inherits",
+        {"lib.py": INHERITS.replace("(P):\n    pass", "(P):\n    def run(self, size): ..."), "app.py": CALLS},
+        {"lib.py": INHERITS},
+        asks={"app.py": "run size", "lib.py": "Q P"},
+        refers={("app.py", "run", 0): ["lib.py:P.run:run"]},
+    ),
+    Scenario(
+        "a class beside another from which one inherits begins to have a member of that",
+        {"lib.py": BESIDE, "app.py": CALLS},
+        {"lib.py": BESIDE.replace("class M:\n    pass", "class M:\n    def run(self, size): ...")},
+        asks={"app.py": "run size", "lib.py": "M run self size"},
+        refers={("app.py", "run", 0): ["lib.py:M.run:run"]},
     ),
     Scenario(
         "a class more resolves what was called on it, by a name that another has too",

@@ -21,6 +21,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 from nibd.repair.relations.built import switched
 from nibd.repair.relations.source_file import Key, SourceFile
@@ -62,6 +63,8 @@ class FileChange:
     """Those of `turned` that something is called now, or that lead elsewhere: the others only ceased."""
     joined: frozenset[str] = frozenset()
     """Names that one more unit has: what was not found by such a name may be found now."""
+    gained: frozenset[tuple[Key, str]] = frozenset()
+    """Classes that were there before, each with a name that it may only have now."""
     rebound: frozenset[str] | None = frozenset()
     """Names that are bound on lines that changed, outside of callables: they may mean something else in the
     file. `None`: all."""
@@ -166,6 +169,7 @@ def compare(old: SourceFile | None, new: SourceFile | None, *, is_switched: bool
         turned,
         appeared,
         frozenset(new.units[new.ordinals[key]].name for key in new.ordinals.keys() - old.ordinals) - turned,
+        frozenset(_gained(old, new, ((key, name) for key, name, _ in after - before))),
         *_rebound(old, new),
         switches | {key for key in changed if surface(old, key) != surface(new, key)},
         changed,
@@ -229,6 +233,20 @@ def _visible(file: SourceFile) -> set[tuple[Key, str, str]]:
             is_of_source = site.name in _NO_WORD.split(source)  # it says from where, and takes nothing
             found.add((file.keys[site.unit], site.name, "" if is_of_source else source))
     return found
+
+
+def _gained(
+    old: SourceFile, new: SourceFile, visible: Iterable[tuple[Key, str]]
+) -> Iterator[tuple[Key, str]]:
+    """Members: units, names that are bound in a class, and those that its callables bind for others."""
+    units = ((key, new.units[new.ordinals[key]].name) for key in new.ordinals.keys() - old.ordinals)
+    inside = ((name, new.around(key)[1:2]) for key, name in units)
+    bound = ((name, new.around(key)[:2]) for key, name in visible if key in new.ordinals)
+    for name, around in chain(inside, bound):
+        scopes = (each for each in around if new.units[new.ordinals[each]].level is Level.SCOPE)
+        scope = next(scopes, None)
+        if scope in old.ordinals:
+            yield scope, name
 
 
 def _is_set_outside(file: SourceFile, site: Site) -> bool:

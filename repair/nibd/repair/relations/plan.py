@@ -6,6 +6,7 @@ lost      its target stood on a line that changed, or is gone
 turned    its site carries a name that began to be visible somewhere, and leads nowhere; or one that began or
           ceased to be, and may lead elsewhere for that
 joined    it was not found, and its site carries a name that one more unit has
+hidden    it leads to a member of a class, and one that inherits from that has a member of the same name now
 surface   it stands in a unit that refers to a symbol whose surface changed: what that symbol is, or gives
           back, decides what other names there mean, where they mean something by type (`by_scope`); or in a
           file that imports from one whose stars changed
@@ -16,18 +17,20 @@ unknown   a server did not answer before; or it does not build the file, and con
 package   it refers into a package that configuration names anew, or leads nowhere in a file that imports one
 whole     configuration that changed touches its file
 
-The rules are for speed, not for proof: verification asks everything. The surface and module rules can reach
-far, and so can a turned name of sites that were found; together they are cut at `MAX_REACH` sites, files
-with few of them first, and verification does the rest.
+The rules are for speed, not for proof: verification asks everything. The surface, module and hidden rules can
+reach far, and so can a turned name of sites that were found; together they are cut at `MAX_REACH` sites,
+files with few of them first, and verification does the rest.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from nibd.repair.relations.by_scope import has_names_by_scope, is_by_scope, path_owner
 from nibd.repair.relations.change import FileChange, module_of
 from nibd.repair.relations.configuration import UNTOUCHED, Touched
+from nibd.repair.relations.inheritance import Inheritance, hides
 from nibd.repair.relations.planned import Asked, Plan
 from nibd.repair.relations.source_file import SourceFile
 from nibd.stores.bitmap import Bitmap
@@ -92,8 +95,13 @@ class Planner:
         self._is_told = not any(file.path.endswith(_DECLARING) for file in map(_only, ends))
         """Whether a name that leads into a file that came leads to that file."""
         self._links: dict[RepoPath, frozenset[RepoPath]] = {}
+        self._hidden: dict[RepoPath, set[tuple[str, str]]] = defaultdict(set)
+        """By file, its classes and the members of each that others may hide now."""
+        self._hidden_outside: dict[RepoPath, set[tuple[str, str]]] = defaultdict(set)
+        """By file that changed, packages and the names in them that it may hide now."""
 
     def plan(self) -> Plan:
+        self._hide()
         within = {path: self._within(change) for path, change in self._changes.items() if change.new}
         reach: Reach = {}
         folders = {_folder(path) for path in self._changes}
@@ -111,6 +119,8 @@ class Planner:
             self._by_configuration()
         for record in self._records(self._mentioning()):
             self._by_target(record, reach)
+        for record in self._records(self._seeing_hidden()):
+            self._by_hidden(record, reach)
         for record in self._records(self._store.naming(self._turned | self._joined, self._base)):
             self._by_name(record, reach)
         cut, room = self._extend(reach)
@@ -137,6 +147,58 @@ class Planner:
         if not relation.targets:
             return path in self._importers
         return any(self._touched.has_package(target.package) for target in relation.targets)
+
+    def _hide(self) -> None:
+        inheritance = Inheritance(self._store, self._base)
+        for path, change in self._changes.items():
+            for key in {key for key, _ in change.gained}:
+                names = {name for each, name in change.gained if each == key}
+                for base in inheritance.bases((path, *key)):
+                    if base.is_external:
+                        self._hidden_outside[path].update((base.package, name) for name in names)
+                    else:
+                        self._hidden[base.path].update((base.qualified, name) for name in names)
+
+    def _seeing_hidden(self) -> set[RecordId]:
+        paths = {*self._hidden, *self._hidden_outside}
+        return {each for path in paths for each in self._store.mentioning_file(path, self._base)}
+
+    def _by_hidden(self, record: RelationRecord, reach: Reach) -> None:
+        targets = enumerate(record.targets)
+        sites = record.leading({n for n, each in targets if self._is_hidden(record.path, each)})
+        hidden = self._leading_to_hidden(record.path, dict(zip(sites, record.some(sites), strict=True)))
+        if hidden:
+            self._asked(record)
+            wide = reach.setdefault(record.path, {})
+            for index in hidden:
+                wide.setdefault(index, "hidden")
+
+    def _leading_to_hidden(self, path: RepoPath, relations: Mapping[int, Relation]) -> list[int]:
+        """Those of these sites that may lead elsewhere: not what is hidden itself, nor what is its own."""
+        found = {
+            i: each
+            for i, each in relations.items()
+            if any(self._is_hidden(path, target) for target in each.targets or ())
+        }
+        own = {
+            (each.site.unit, target)
+            for each in found.values()
+            if each.site.kind is RelationKind.DEFINITION
+            for target in each.targets or ()
+        }
+        return [
+            i
+            for i, each in found.items()
+            if any((each.site.unit, target) not in own for target in each.targets or ())
+        ]
+
+    def _is_hidden(self, path: RepoPath, target: Target) -> bool:
+        """Whether what leads to `target` from the file at `path` may lead to what hides it now."""
+        if target.is_external:
+            place = (target.package, target.name)
+            outside = self._hidden_outside.items()
+            return any(place in names and path in {each, *self._linked(each)} for each, names in outside)
+        return any(hides(*each, target) for each in self._hidden.get(target.path, ()))
 
     def _mentioning(self) -> set[RecordId]:
         found: set[RecordId] = set()
@@ -299,6 +361,7 @@ class Planner:
         why = {at[index]: "lost" for index in lost}
         why |= {now: "unknown" for now, relation in kept.items() if relation.unbuilt}
         units = {new.sites[now].unit for now, relation in kept.items() if relation.site.unit in units}
+        hidden = set(self._leading_to_hidden(new.path, kept))
         for index, site in enumerate(new.sites):
             if index not in kept:
                 why[index] = "new"
@@ -308,6 +371,8 @@ class Planner:
                 why.setdefault(index, "turned")
             elif self._is_joined(kept[index]):
                 why.setdefault(index, "joined")
+            elif index in hidden:
+                why.setdefault(index, "hidden")
             elif everywhere or (site.unit in units and not is_by_scope(site, new.content, new.language)):
                 why.setdefault(index, "surface")
             elif self._touched.has(new.path):

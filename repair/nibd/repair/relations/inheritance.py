@@ -1,0 +1,90 @@
+"""What a member that a class begins to have hides: those of its name in classes that it inherits from.
+
+Where a class gains one, what was reached through it, or through a class that inherits from it, may have led
+to a *base* until now: to one of that class, or to another of a class below it, which is looked at later.
+Classes and their bases are those of the old tree: another list of bases is another surface.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+
+from nibd.stores.bitmap import Bitmap
+from nibd.stores.relation_records import RelationRecord
+from nibd.stores.relation_types import Relation, RelationKind, Target
+from nibd.stores.relations import RelationStore
+from nibd.stores.types import RepoPath
+
+Symbol = tuple[RepoPath, str, int]
+
+MAX_CLASSES = 200
+"""Looked at for one that changed."""
+_SEPARATORS = (".", "::")
+
+
+class Inheritance:
+    """The classes of the tree that `base` has the relations of."""
+
+    def __init__(self, store: RelationStore, base: Bitmap) -> None:
+        self._store = store
+        self._base = base
+
+    def bases(self, symbol: Symbol) -> set[Target]:
+        """The classes from which this one, or one that inherits from it, inherits: but for these."""
+        below = _closure(symbol, self._inheriting)
+        found: set[Target] = set()
+        for each in below:
+            found.update(target for target in self._inherited(each))
+        inside = {target.symbol for target in found if not target.is_external} - below
+        for each in frozenset(inside):
+            for further in _closure(each, self._inherited_inside):
+                found.update(self._inherited(further))
+        return {target for target in found if target.symbol not in below}
+
+    def _inherited(self, symbol: Symbol) -> Iterator[Target]:
+        record = self._store.packed_at(self._base, symbol[0])
+        if record is None:
+            return
+        declared = record.referring_symbol(*symbol)
+        units = {each.site.unit for each in declared if each.site.kind is RelationKind.DEFINITION}
+        for relation in _all(record, RelationKind.INHERIT):
+            if relation.site.unit in units:
+                yield from relation.targets or ()
+
+    def _inherited_inside(self, symbol: Symbol) -> Iterator[Symbol]:
+        return (target.symbol for target in self._inherited(symbol) if not target.is_external)
+
+    def _inheriting(self, symbol: Symbol) -> Iterator[Symbol]:
+        for _, record in self._store.packed(self._store.mentioning_symbol(*symbol, self._base)):
+            referring = record.referring_symbol(*symbol)
+            units = {each.site.unit for each in referring if each.site.kind is RelationKind.INHERIT}
+            for relation in _all(record, RelationKind.DEFINITION) if units else ():
+                if relation.site.unit in units and relation.targets:
+                    units.remove(relation.site.unit)  # the first in a class is its name
+                    yield relation.targets[0].symbol
+
+
+def hides(qualified: str, name: str, target: Target) -> bool:
+    """Whether `target` is, or is within, the member `name` of the class `qualified` of its file."""
+    if target.qualified == qualified:
+        return target.name == name
+    inner = next((target.qualified[len(start) :] for start in _starts(qualified, target)), None)
+    return inner is not None and name in (target.name, inner)
+
+
+def _starts(qualified: str, target: Target) -> Iterator[str]:
+    return (start for each in _SEPARATORS if target.qualified.startswith(start := qualified + each))
+
+
+def _all(record: RelationRecord, kind: RelationKind) -> list[Relation]:
+    return record.within(0, sys.maxsize, (kind,))
+
+
+def _closure(symbol: Symbol, further: Callable[[Symbol], Iterable[Symbol]]) -> set[Symbol]:
+    found, left = {symbol}, [symbol]
+    while left and len(found) < MAX_CLASSES:
+        new = set(further(left.pop())) - found
+        found |= new
+        left += sorted(new)
+    return found
