@@ -21,6 +21,7 @@ export NIBD_TEST_SERVERS
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml
+	@echo "bringing torch and all else into $(VENV): about 1.5 GB, some minutes"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -c 'import torch' 2>/dev/null || \
 	    $(BIN)/pip install --quiet --retries 0 --timeout 15 --index-url $(TORCH_INDEX) $(TORCH) 2>/dev/null || \
