@@ -133,6 +133,13 @@ class R(Q):
 def use(p: P, r: R):
     r.run(1)
 """
+MAKES = """from one import make
+
+
+def use():
+    x = make()
+    return x, x.run()
+"""
 OVERLOADS = """from typing import overload
 
 
@@ -270,7 +277,7 @@ TRAPS = [
             "app.py": "from pkg import a, b\n\na()\nb()\n",
         },
         {"pkg/inner.py": '__all__ = ["a", "b"]\n\n\ndef a():\n    pass\n\n\ndef b():\n    pass\n'},
-        asks={"app.py": "b b", "pkg/inner.py": "__all__ b"},
+        asks={"app.py": "b a b", "pkg/inner.py": "__all__ b"},
     ),
     Scenario(
         "a re-export that leads elsewhere",
@@ -283,6 +290,32 @@ TRAPS = [
         {"pkg/__init__.py": "from pkg.two import run\n"},
         asks={"app.py": "run run", "pkg/__init__.py": "pkg two run"},
         refers={("app.py", "run", 1): ["pkg/two.py:run:run"]},
+    ),
+    Scenario(
+        "a re-export that leads elsewhere, and what is called on what it makes",
+        {
+            "pkg/__init__.py": "from pkg.one import make\n",
+            "pkg/one.py": MAKE_A,
+            "pkg/two.py": MAKE_B,
+            "app.py": "from pkg import make\n\n\ndef use():\n    x = make()\n    return x, x.run()\n",
+        },
+        {"pkg/__init__.py": "from pkg.two import make\n"},
+        asks={"app.py": "make make run", "pkg/__init__.py": "pkg two make"},
+        refers={("app.py", "run", 0): ["pkg/two.py:B.run:run"]},
+    ),
+    Scenario(
+        "an import that leads elsewhere, and what is called on what it makes",
+        {"one.py": MAKE_A, "two.py": MAKE_B, "app.py": MAKES},
+        {"app.py": MAKES.replace("one", "two")},
+        asks={"app.py": "two make make run"},
+        refers={("app.py", "run", 0): ["two.py:B.run:run"]},
+    ),
+    Scenario(
+        "what was imported in vain is there, and a member of what it makes, which was there before",
+        {"base.py": CLASSES, "two.py": "", "app.py": MAKES.replace("one", "two")},
+        {"two.py": "from base import A\n\n\ndef make() -> A: ...\n"},
+        asks={"app.py": "make make run", "two.py": "base A make A"},
+        refers={("app.py", "run", 0): ["base.py:A.run:run"]},
     ),
     Scenario(
         "a changed return type, and what a third file calls on it",
@@ -419,7 +452,7 @@ TRAPS = [
             "app.py": "from lib import A, B\n\n\ndef use():\n    A().run()\n    B().run()\n",
         },
         {"lib.py": CLASSES},
-        asks={"app.py": "B B run", "lib.py": "B run self"},
+        asks={"app.py": "B A run B run", "lib.py": "B run self"},
         refers={("app.py", "run", 1): ["lib.py:B.run:run"]},
     ),
     Scenario(

@@ -7,16 +7,21 @@ are only unpacked when one of them turns out to be another.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
+from nibd.repair.relations.by_scope import is_by_scope
 from nibd.repair.relations.change import FileChange
 from nibd.repair.relations.planned import Asked
 from nibd.repair.relations.resolve import Question
 from nibd.repair.relations.source_file import SourceFile, SourceFiles
 from nibd.stores.relation_records import RelationRecord
-from nibd.stores.relation_types import Answer, FileRelations, Relation
+from nibd.stores.relation_types import Answer, FileRelations, Relation, RelationKind, Site
 from nibd.stores.relations import CorruptRelations
+
+_TELLING = frozenset({"turned", "joined", "line", "hidden"})
+"""Rules by which a name may lead elsewhere although what it led to is what it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +72,53 @@ class Draft:
         return Counter(rule for i, rule, answer in found if i in self.known and self.known[i] != answer)
 
     def rest(self, answers: Sequence[Answer]) -> Draft | None:
-        """What is to be asked too, after these answers."""
-        if not self.later or self.record is None:
+        """What is to be asked too, after these answers.
+
+        Where a name leads elsewhere its type may be another one, and members of it others.
+        """
+        told = zip(self.asked, self.rules, answers, strict=True)
+        other = [(i, rule) for i, rule, answer in told if i in self.known and answer != self.known[i]]
+        leading = self._sites(i for i, rule in other if rule in _TELLING)
+        why = dict.fromkeys(self._by_type(self._units(leading)), "surface") if leading else {}
+        unknown = (i for i, answer in zip(self.asked, answers, strict=True) if answer is None)
+        if self.later and not self.tells.isdisjoint(chain((i for i, _ in other), unknown)):
+            why |= self.later
+        for i in self.asked:
+            why.pop(i, None)
+        if not why:
             return None
-        told = zip(self.asked, answers, strict=True)
-        if not any(i in self.tells and (answer is None or answer != self.known[i]) for i, answer in told):
-            return None
-        return _of_record(self.record, self.file, self.later)
+        if self.record is not None:
+            return _of_record(self.record, self.file, why)
+        starts = tuple(self.file.sites[i].start_byte for i in sorted(why))
+        rules = tuple(rule for _, rule in sorted(why.items()))
+        return Draft(self.file, {i: self.known[i] for i in why}, tuple(sorted(why)), rules, starts)
+
+    def _sites(self, indexes: Iterable[int]) -> list[Site]:
+        if self.record is not None:
+            return [each.site for each in self.record.some(indexes)]
+        return [self.file.sites[i] for i in indexes]
+
+    def _units(self, sites: Collection[Site]) -> set[int]:
+        """The units that these stand in; for the base of a class those within it too."""
+        found = {site.unit for site in sites}
+        inside = {site.unit for site in sites if site.kind is RelationKind.INHERIT}
+        for ordinal, unit in enumerate(self.file.units if inside else ()):
+            if unit.parent in inside:
+                inside.add(ordinal)
+        return found | inside
+
+    def _by_type(self, units: Container[int]) -> list[int]:
+        """The sites in these units that may mean something else when something is of another type."""
+        if self.record is not None:
+            indexes = [i for i, unit in enumerate(self.record.unit_of) if unit in units]
+        else:
+            indexes = [i for i in self.known if self.file.sites[i].unit in units]
+        content, language = self.file.content, self.file.language
+        return [
+            i
+            for i, site in zip(indexes, self._sites(indexes), strict=True)
+            if site.kind is not RelationKind.IMPORT and not is_by_scope(site, content, language)
+        ]
 
     def answered(self, answers: Mapping[int, Answer]) -> FileRelations:
         """The relations of the file with these answers, by index."""

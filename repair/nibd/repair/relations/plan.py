@@ -9,7 +9,8 @@ joined    it was not found, and its site carries a name that one more unit has
 hidden    it leads to a member of a class, and one that inherits from that has a member of the same name now
 surface   it stands in a unit that refers to a symbol whose surface changed: what that symbol is, or gives
           back, decides what other names there mean, where they mean something by type (`by_scope`); or in a
-          file that imports from one whose stars changed
+          file that imports from one whose stars changed; or in one with a name that was asked about and leads
+          elsewhere (`drafts`)
 module    it stands in a file with an import that leads elsewhere now, after a file came or went by its name:
           such imports are asked first, as `turned`
 unknown   a server did not answer before; or it does not build the file, and configuration or a file of its
