@@ -139,7 +139,7 @@ def test_an_install_in_progress_is_waited_for(checkout: Checkout) -> None:
 
 
 def state_of_go(home: Home, repo: Repo) -> str:
-    found = home.json("status", repo.path)["relations"].get("go", {})
+    found = home.json("status", repo.path, status=None)["relations"].get("go", {})
     return str(found.get("state"))
 
 
