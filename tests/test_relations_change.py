@@ -381,3 +381,58 @@ def test_modules_that_other_lines_of_rust_declare_are_found(
 ) -> None:
     found = switched_modules(source(before, path, "rust"), source(after, path, "rust"))
     assert found == ({f"{expected}.rs".encode(), f"{expected}/".encode()} if expected else set())
+
+
+@pytest.mark.parametrize(
+    ("path", "language", "old", "new", "moved"),
+    [
+        ("a.py", "python", "from a import A\n", "from b import A\n", {"A"}),
+        ("a.py", "python", "from p.a import A\n", "from p.b import A\n", {"A"}),
+        ("a.py", "python", "from a import A, B\n", "from a import A, C\n", {"B", "C"}),
+        ("a.py", "python", "from a import A as T\n", "from a import B as T\n", {"A", "B", "T"}),
+        ("a.py", "python", "T = A\n", "T = B\n", {"T"}),
+        ("a.py", "python", "def f():\n    T = A\n", "def f():\n    T = B\n", set()),
+        ("a.py", "python", "def f(): ...\n", "def f(x): ...\n", set()),
+        ("a.ts", "typescript", "import { A } from './a';\n", "import { A } from './b';\n", {"A"}),
+        ("a.rs", "rust", "use a::A;\n", "use b::A;\n", {"A"}),
+    ],
+)
+def test_names_that_mean_something_else_move(
+    path: str, language: str, old: str, new: str, moved: set[str]
+) -> None:
+    assert change(old, new, path, language).moved == moved
+
+
+def test_through_names_that_moved_others_are_reached() -> None:
+    text = """from a import A
+
+
+class C(A):
+    x: A
+
+    def __init__(self, size: A) -> None:
+        self.y = A()
+        self.z = size
+        self.n: int = 1
+
+
+def make(size: int) -> A: ...
+
+
+def take(size: A) -> int: ...
+"""
+    made = change(text, text.replace("from a", "from b"))
+    other = [("C", "C"), ("C", "x"), ("C.__init__", "__init__"), ("make", "make")]
+    other += [("C.__init__", "y"), ("C.__init__", "z")]
+    same = [("C.__init__", "n"), ("make", "size"), ("take", "take"), ("take", "size")]
+    for names, is_other in ((other, True), (same, False)):
+        for qualified, name in names:
+            target = Target("", RepoPath(b"lib.py"), qualified, 0, name, 0)
+            assert made.resurfaces(target) is is_other, (qualified, name)
+
+
+def test_a_class_gains_what_others_may_find_in_it() -> None:
+    old = "class C:\n    def run(self):\n        pass\n\n\ndef f():\n    pass\n"
+    new = old.replace("pass\n\n\n", "self.x = 1\n\n    y = 2\n\n    def go(self):\n        z = 1\n\n\n")
+    gained = change(old, new + "\n\nclass D:\n    def go(self): ...\n").gained
+    assert gained == {(("C", 0), "x"), (("C", 0), "y"), (("C", 0), "go")}

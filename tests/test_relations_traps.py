@@ -140,6 +140,27 @@ def use():
     x = make()
     return x, x.run()
 """
+GIVES = """
+
+def make() -> A:
+    return A()
+
+
+def count(made: A) -> int:
+    return 1
+"""
+GETS = """from lib import count, make
+
+
+def use():
+    x = make()
+    x.run()
+
+
+def more():
+    x = count(1)
+    x.real
+"""
 OVERLOADS = """from typing import overload
 
 
@@ -385,6 +406,17 @@ TRAPS = [
         {"lib.py": IMPORTS.replace("(self)", "(self, more)").replace("from a", "from b")},
         asks={"app.py": "first run", "lib.py": "b A __init__ self more self first A A"},
         refers={("app.py", "run", 0): ["b.py:A.run:run"]},
+    ),
+    Scenario(
+        "a module that imports the type of an attribute and what a function gives back from elsewhere",
+        {"a.py": CLASSES, "b.py": CLASSES, "lib.py": IMPORTS + GIVES, "app.py": READS_FIRST, "far.py": GETS},
+        {"lib.py": IMPORTS.replace("from a", "from b") + GIVES},
+        asks={
+            "app.py": "first run",
+            "far.py": "lib count make make run",
+            "lib.py": "b A first A A A A A",
+        },
+        refers={("app.py", "run", 0): ["b.py:A.run:run"], ("far.py", "run", 0): ["b.py:A.run:run"]},
     ),
     Scenario(
         "code under a condition that changes",

@@ -34,8 +34,13 @@ _BINDING = frozenset({RelationKind.DEFINITION, RelationKind.WRITE, RelationKind.
 _FILE_KEY: Key = ("", 0)
 _EXPORTS = "__all__"
 _SETS_ATTRIBUTES = frozenset({"python", "javascript", "typescript", "tsx"})
+_SETS_PARAMETERS = "constructor"
+"""A callable whose parameters may be attributes, in TypeScript; else those have a dot before them."""
 _NO_WORD = re.compile(r"\W+")
 _WORD = re.compile(r"\w+")
+_AS = re.compile(rb"([\w.]+)\s+as\s+\Z")
+_SAYS_WHERE = re.compile(rb"[\w. \t]*\bimport\b|\s*::")
+"""Behind a name in an import, which takes what comes then from there."""
 _QUOTED = re.compile(r"""["'](\w+)["']""")
 _FROM_QUOTES = (re.compile(r"""\bfrom\s*["']([^"']+)["']"""), False)
 _SOURCE = {
@@ -68,6 +73,8 @@ class FileChange:
     rebound: frozenset[str] | None = frozenset()
     """Names that are bound on lines that changed, outside of callables: they may mean something else in the
     file. `None`: all."""
+    moved: frozenset[str] = frozenset()
+    """Those of them that are imported from elsewhere, or are no imports."""
     bound: Mapping[Key, Collection[str]] = field(default_factory=dict)
     """Names that callables bind on lines that changed, by callable."""
     enclosed: frozenset[int] = frozenset()
@@ -77,6 +84,8 @@ class FileChange:
     changed_keys: frozenset[Key] = frozenset()
     """Units whose own text changed, of either version, and others; all of a file that came or went."""
     others: frozenset[Key] = frozenset()
+    exposed: frozenset[Key] = frozenset()
+    """Units of both versions in whose own text one of `moved` stands."""
 
     def loses(self, target: Target) -> bool:
         """Whether what a relation to `target`, in this file, says may no longer hold."""
@@ -96,8 +105,9 @@ class FileChange:
         key = (target.qualified, target.ordinal)
         if self.old is None or self.new is None:
             return True
-        if key not in self.changed_keys:
-            return False
+        is_retyped = key in self.exposed and not self.moved.isdisjoint(_words(self._said(key, target.name)))
+        if is_retyped or key not in self.changed_keys:
+            return is_retyped
         if key not in self.old.ordinals or key not in self.new.ordinals:
             return True
         if self.new.units[self.new.ordinals[key]].level is Level.CALLABLE:
@@ -117,10 +127,25 @@ class FileChange:
     def _binds_any(self, key: Key, names: set[str]) -> bool:
         """Whether one of `names` may mean something else in this unit."""
         assert self.new is not None, "it is there"
-        if self.rebound is None or not names.isdisjoint(self.rebound | self.turned):
+        if self.rebound is None or not names.isdisjoint(self.moved):
             return True
         around = self.new.around(key)
         return any(not names.isdisjoint(self.bound.get(each, ())) for each in around)
+
+    def _said(self, key: Key, name: str) -> list[str]:
+        """The lines that say what is reached through a symbol."""
+        assert self.new is not None, "it is there"
+        unit = self.new.units[self.new.ordinals[key]]
+        if name and name != unit.name:
+            lines = self._code_with(self.new, key, name)
+            if unit.level is not Level.CALLABLE or unit.name == _SETS_PARAMETERS:
+                return lines
+            lines = [line for line in lines if f".{name}" in line]
+            is_declared = not lines or declared(self.new, key, name)
+            return lines if is_declared else [*lines, *(surface(self.new, key) or ())]
+        if unit.level is Level.CALLABLE:
+            return surface(self.new, key) or []
+        return header(self.new, key) if key != _FILE_KEY else []
 
     @staticmethod
     def _code_with(file: SourceFile, key: Key, name: str) -> list[str]:
@@ -154,6 +179,7 @@ def compare(old: SourceFile | None, new: SourceFile | None, *, is_switched: bool
         key for key in {**old.own_texts, **new.own_texts} if old.own_texts.get(key) != new.own_texts.get(key)
     }
     before, after = _visible(old), _visible(new)
+    rebound, moved, bound, enclosed = _rebound(old, new)
     turned = frozenset(name for _, name, _ in before ^ after)
     appeared = frozenset(name for _, name, _ in after - before)
     if switches:
@@ -170,10 +196,14 @@ def compare(old: SourceFile | None, new: SourceFile | None, *, is_switched: bool
         appeared,
         frozenset(new.units[new.ordinals[key]].name for key in new.ordinals.keys() - old.ordinals) - turned,
         frozenset(_gained(old, new, ((key, name) for key, name, _ in after - before))),
-        *_rebound(old, new),
+        rebound,
+        moved,
+        bound,
+        enclosed,
         switches | {key for key in changed if surface(old, key) != surface(new, key)},
         changed,
         others,
+        frozenset(_exposed(old, new, moved)),
     )
 
 
@@ -295,24 +325,55 @@ def _sources(file: SourceFile) -> list[str]:
 
 def _rebound(
     old: SourceFile, new: SourceFile
-) -> tuple[frozenset[str] | None, Mapping[Key, Collection[str]], frozenset[int]]:
-    """Names that are bound on lines that changed; `None` when such a line may bind any name.
+) -> tuple[frozenset[str] | None, frozenset[str], Mapping[Key, Collection[str]], frozenset[int]]:
+    """Names that are bound on lines that changed; `None` when such a line may bind any name; which moved.
 
     What a callable binds is bound in it alone: by callable, and the sites of units within it.
     """
+    moved = {name for name, _ in _imported(old) ^ _imported(new)}
     before, after = (Counter(map(str.strip, file.lines)) for file in (old, new))
     changed = (before - after) | (after - before)
     if any(_BINDS_ANY.search(line) for line in changed):
-        return None, {}, frozenset()
+        return None, frozenset(moved), {}, frozenset()
     names: set[str] = set()
     inside: dict[Key, set[str]] = defaultdict(set)
     for file in (old, new):
-        for unit, name in _bound_on(file, changed):
-            if file.units[unit].level is Level.CALLABLE:
-                inside[file.keys[unit]].add(name)
-            else:
-                names.add(name)
-    return frozenset(names), inside, frozenset(_enclosed(new, inside))
+        for site in _bound_on(file, changed):
+            if file.units[site.unit].level is Level.CALLABLE:
+                inside[file.keys[site.unit]].add(site.name)
+                continue
+            names.add(site.name)
+            if site.kind is not RelationKind.IMPORT:
+                moved.add(site.name)
+    return frozenset(names), frozenset(moved), inside, frozenset(_enclosed(new, inside))
+
+
+def _imported(file: SourceFile) -> set[tuple[str, str]]:
+    """What imports outside of callables name, each with from where and as what it is taken."""
+    imports = [site for site in file.sites if site.kind is RelationKind.IMPORT]
+    outside = [
+        site
+        for site in imports
+        if file.units[site.unit].level is not Level.CALLABLE
+        and not _SAYS_WHERE.match(file.content, site.end_byte)
+    ]
+    says = _sources(file) if outside and file.language in _SOURCE else list(map(str.strip, file.lines))
+    return {(site.name, says[file.line_of(site)] + _renamed(file, site)) for site in outside}
+
+
+def _renamed(file: SourceFile, site: Site) -> str:
+    """What an import calls by the name of this site."""
+    found = _AS.search(file.content, max(0, site.start_byte - 200), site.start_byte)
+    return f" {found[1].decode('utf-8', 'replace')}" if found else ""
+
+
+def _exposed(old: SourceFile, new: SourceFile, moved: Collection[str]) -> Iterator[Key]:
+    if not moved:
+        return
+    names = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(moved)))})\b")
+    for key, text in new.own_texts.items():
+        if key in old.ordinals and names.search(text):
+            yield key
 
 
 def _enclosed(file: SourceFile, inside: Mapping[Key, set[str]]) -> Iterator[int]:
@@ -322,10 +383,9 @@ def _enclosed(file: SourceFile, inside: Mapping[Key, set[str]]) -> Iterator[int]
             yield from (i for i in file.sites_by_unit.get(ordinal, ()) if file.sites[i].name in names)
 
 
-def _bound_on(file: SourceFile, changed: Container[str]) -> Iterator[tuple[int, str]]:
-    """The names, each with the unit that binds it."""
+def _bound_on(file: SourceFile, changed: Container[str]) -> Iterator[Site]:
     changed_lines = {number for number, line in enumerate(file.lines) if line.strip() in changed}
-    statement: list[tuple[int, str]] = []
+    statement: list[Site] = []
     is_changed, last = False, -2
     for site in file.sites:
         if site.kind not in _BINDING:
@@ -333,12 +393,12 @@ def _bound_on(file: SourceFile, changed: Container[str]) -> Iterator[tuple[int, 
         line = file.line_of(site)
         if site.kind is not RelationKind.IMPORT:
             if line in changed_lines:
-                yield site.unit, site.name
+                yield site
             continue
         if line > last + 1:  # another statement: what one imports changes with any line of it
             yield from statement if is_changed else ()
             statement, is_changed = [], False
-        statement.append((site.unit, site.name))
+        statement.append(site)
         is_changed, last = is_changed or line in changed_lines, line
     yield from statement if is_changed else ()
 

@@ -204,7 +204,7 @@ class Planner:
     def _mentioning(self) -> set[RecordId]:
         found: set[RecordId] = set()
         for path, change in self._changes.items():
-            for key in change.changed_keys:
+            for key in change.changed_keys | change.exposed:
                 found.update(self._store.mentioning_symbol(path, *key, self._base))
         return found
 
