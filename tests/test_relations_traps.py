@@ -449,7 +449,7 @@ TRAPS = [
             "app.py": "from mid import Sub\n\n\ndef use(sub: Sub):\n    return sub.size\n",
         },
         {"lib.py": "class Base:\n    def __init__(self):\n        self.size = 1\n"},
-        asks={"app.py": "size", "lib.py": "Base __init__ self self size"},
+        asks={"app.py": "size", "lib.py": "Base __init__ self self size", "mid.py": "lib Base"},
         refers={("app.py", "size", 0): ["lib.py:Base.__init__:size"]},
     ),
     Scenario(
@@ -462,6 +462,13 @@ TRAPS = [
             ("app.py", "size", 0): ["lib.py:Q.run:size"],
             ("far.py", "run", 0): ["lib.py:Q.run:run"],
         },
+    ),
+    Scenario(
+        "a class that begins to say how it is made",
+        {"lib.py": "class Q:\n    pass\n", "app.py": "from lib import Q\n\n\ndef use():\n    Q(size=1)\n"},
+        {"lib.py": "class Q:\n    def __init__(self, size): ...\n"},
+        asks={"app.py": "lib Q Q size", "lib.py": "Q __init__ self size"},
+        refers={("app.py", "size", 0): ["lib.py:Q.__init__:size"]},
     ),
     Scenario(
         "a class that no longer has its own of what it inherits",

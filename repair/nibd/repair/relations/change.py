@@ -34,6 +34,8 @@ _BINDING = frozenset({RelationKind.DEFINITION, RelationKind.WRITE, RelationKind.
 _FILE_KEY: Key = ("", 0)
 _EXPORTS = "__all__"
 _SETS_ATTRIBUTES = frozenset({"python", "javascript", "typescript", "tsx"})
+_MAKES = ("__init__", "__new__", "constructor")
+"""Members by which a class is made, and what a call of it leads to."""
 _SETS_PARAMETERS = "constructor"
 """A callable whose parameters may be attributes, in TypeScript; else those have a dot before them."""
 _NO_WORD = re.compile(r"\W+")
@@ -106,8 +108,9 @@ class FileChange:
         if self.old is None or self.new is None:
             return True
         is_retyped = key in self.exposed and not self.moved.isdisjoint(_words(self._said(key, target.name)))
-        if is_retyped or key not in self.changed_keys:
-            return is_retyped
+        is_made = any((key, name) in self.gained for name in _MAKES) and target.name in ("", _last(key))
+        if is_retyped or is_made or key not in self.changed_keys:
+            return is_retyped or is_made
         if key not in self.old.ordinals or key not in self.new.ordinals:
             return True
         if self.new.units[self.new.ordinals[key]].level is Level.CALLABLE:
@@ -150,6 +153,10 @@ class FileChange:
     @staticmethod
     def _code_with(file: SourceFile, key: Key, name: str) -> list[str]:
         return list(code_lines(file.lines_with(key, name), file.language))
+
+
+def _last(key: Key) -> str:
+    return key[0].rpartition(".")[2]
 
 
 def _words(lines: Iterable[str]) -> set[str]:
