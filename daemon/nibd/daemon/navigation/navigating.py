@@ -69,6 +69,16 @@ class _Stored:
         return steps
 
 
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """What came of asking a server: an answer of `publication`, or why there is none."""
+
+    live: Answered | None
+    publication: Publication | None
+    outcome: str
+    milliseconds: float
+
+
 class Navigating:
     """For the event loop, all but `_find`."""
 
@@ -107,10 +117,16 @@ class Navigating:
     async def _answer(self, state: CheckoutState, at: At, question: Question, provider: str) -> JsonObject:
         if provider == LIVE:
             return await self._insisted(state, at, question)
+        newest = state.published
         stored: _Stored = await self._host.in_query(self._find, state, at, question)
         trace = stored.trace()
         if provider == AUTO and at is None and self._is_live_wanted(question, stored):
-            live = await self._casual(state, question, stored, trace)
+            tried = await self._casual(state, question)
+            if state.published is not newest:  # what came meanwhile may know what the server does not
+                again: _Stored = await self._host.in_query(self._find, state, at, question)
+                stored = again if again.answered else stored
+                trace = stored.trace()
+            live = _taken(question, tried, stored, trace)
             if live:
                 return await self._result(state, live, LIVE, trace)
         if stored.answered is None:
@@ -131,28 +147,15 @@ class Navigating:
         trace: list[JsonObject] = [_step(LIVE, live.publication, "answered", _since(started))]
         return await self._result(state, live, LIVE, trace)
 
-    async def _casual(
-        self, state: CheckoutState, question: Question, stored: _Stored, trace: list[JsonObject]
-    ) -> Answered | None:
-        """A live answer if one can be had soon that hides nothing stored; what came of it goes to `trace`."""
-        started = time.perf_counter()
-        newest = state.published
+    async def _casual(self, state: CheckoutState, question: Question) -> _Tried:
+        """A live answer if one can be had soon."""
+        started, newest = time.perf_counter(), state.published
         try:
             live = await self._live.casual(state, question)
         except RpcError as error:
-            if newest is not None:
-                trace.append(_step(LIVE, newest, error.message, _since(started)))
-            return None
-        if live is None:
-            return None
-        outcome, is_taken = "answered", True
-        if stored.answered is not None:
-            found = weighed(question, live, stored.answered, is_older=bool(stored.passed))
-            live, is_taken = found.live, found.is_better
-            outcome += f", without {found.lacking} of what is stored" if found.lacking else ""
-        outcome += f", but for {left_open(live)} sites" if left_open(live) else ""
-        trace.append(_step(LIVE, live.publication, outcome, _since(started)))
-        return live if is_taken else None
+            return _Tried(None, newest, error.message, _since(started))
+        publication = None if live is None else live.publication
+        return _Tried(live, publication, "answered", _since(started))
 
     def _is_live_wanted(self, question: Question, stored: _Stored) -> bool:
         """Whether a server may know better than what is stored."""
@@ -264,6 +267,20 @@ def _also_not_live(error: RpcError, trace: list[JsonObject]) -> RpcError:
 
 def _since(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 3)
+
+
+def _taken(question: Question, tried: _Tried, stored: _Stored, trace: list[JsonObject]) -> Answered | None:
+    """The live answer if it hides nothing stored; what came of it goes to `trace`."""
+    live, outcome, is_taken = tried.live, tried.outcome, tried.live is not None
+    if live is not None:
+        if stored.answered is not None:
+            found = weighed(question, live, stored.answered, is_older=bool(stored.passed))
+            live, is_taken = found.live, found.is_better
+            outcome += f", without {found.lacking} of what is stored" if found.lacking else ""
+        outcome += f", but for {left_open(live)} sites" if left_open(live) else ""
+    if tried.publication is not None:
+        trace.append(_step(LIVE, tried.publication, outcome, tried.milliseconds))
+    return live if is_taken else None
 
 
 def _step(provider: str, publication: Publication, outcome: str, milliseconds: float) -> JsonObject:
