@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from nibd.repair.extract import extract
 from nibd.repair.relations.built import switched_modules
-from nibd.repair.relations.change import FileChange, compare
+from nibd.repair.relations.change import compare
+from nibd.repair.relations.file_change import FileChange
 from nibd.repair.relations.source_file import SourceFile
 from nibd.stores.relation_types import Target
 from nibd.stores.types import BlobId, RepoPath, Skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nibd.repair.relations.change import FileChange
+from nibd.repair.relations.file_change import FileChange
 from nibd.repair.relations.planned import Asked, Plan
 from nibd.repair.relations.repair import Base, RelationRepair
 from nibd.stores.relation_types import FileRelations

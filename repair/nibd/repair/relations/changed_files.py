@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from nibd.repair.relations.built import switched_modules
-from nibd.repair.relations.change import FileChange, compare
+from nibd.repair.relations.change import compare
 from nibd.repair.relations.families import FAMILIES
+from nibd.repair.relations.file_change import FileChange
 from nibd.repair.relations.source_file import SourceFile, SourceFiles
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.relation_types import Site

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from nibd.repair.relations.by_scope import is_by_scope
-from nibd.repair.relations.change import FileChange
+from nibd.repair.relations.file_change import FileChange
 from nibd.repair.relations.planned import Asked
 from nibd.repair.relations.resolve import Question
 from nibd.repair.relations.source_file import SourceFile, SourceFiles

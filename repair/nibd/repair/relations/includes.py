@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from nibd.repair.relations.change import FileChange
 from nibd.repair.relations.families import FAMILIES
+from nibd.repair.relations.file_change import FileChange
 from nibd.repair.relations.include_graph import IncludeGraph
 from nibd.repair.relations.planned import Asked, Plan
 from nibd.repair.servers.clangd import INCLUDE_FOLDERS

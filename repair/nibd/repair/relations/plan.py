@@ -25,33 +25,22 @@ files with few of them first, and verification does the rest.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from nibd.repair.relations.by_scope import has_names_by_scope, is_by_scope, path_owner
-from nibd.repair.relations.change import FileChange, module_of
+from nibd.repair.relations.by_scope import has_names_by_scope, is_by_scope
 from nibd.repair.relations.configuration import UNTOUCHED, Touched
-from nibd.repair.relations.inheritance import Inheritance, hides
+from nibd.repair.relations.file_change import FileChange
+from nibd.repair.relations.hiding import Hidden
+from nibd.repair.relations.naming import Names
 from nibd.repair.relations.planned import Asked, Plan
-from nibd.repair.relations.source_file import SourceFile
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.relation_records import RelationRecord
-from nibd.stores.relation_types import FileRelations, Relation, RelationKind, Target
+from nibd.stores.relation_types import FileRelations, Relation, Target
 from nibd.stores.relations import RecordId, RelationStore
 from nibd.stores.types import RepoPath
 
 MAX_REACH = 5_000
 """Sites: about a second of a server."""
-
-_LINKED = frozenset({"python", "rust"})
-_BY_PATH = frozenset({"rust"})
-_HIDES_NOTHING = frozenset({"python", "rust", "go", "javascript", "typescript", "tsx"})
-"""Where what leads nowhere hides nothing that could be found in its place, as a macro of C does."""
-_CONFIGURED = frozenset({"rust"})
-"""Where a unit of which nothing was found, not even its own name, is not compiled at all, for any name."""
-
-_DECLARING = (b".pyi", b".d.ts", b".d.mts", b".d.cts")
-"""They say what things in another file are, and servers lead to that file."""
 
 Reach = dict[RepoPath, dict[int, str]]
 """What wide rules want: sites of files by index, each with its rule."""
@@ -84,25 +73,10 @@ class Planner:
         self._importers = importers
         self._is_configured = is_configured
         self._elsewhere: dict[RepoPath, Asked] = {}
-        self._turned = frozenset[str]().union(*(change.turned for change in changes.values()))
-        self._appeared = frozenset[str]().union(*(change.appeared for change in changes.values()))
-        self._joined = frozenset[str]().union(*(change.joined for change in changes.values()))
-        self._modules = frozenset[str]().union(
-            *(change.turned for change in changes.values() if change.old is None or change.new is None)
-        )
-
-        ends = [change for change in changes.values() if change.old is None or change.new is None]
-        self._places = {module_of(file.path) for file in map(_only, ends)}
-        self._is_told = not any(file.path.endswith(_DECLARING) for file in map(_only, ends))
-        """Whether a name that leads into a file that came leads to that file."""
-        self._links: dict[RepoPath, frozenset[RepoPath]] = {}
-        self._hidden: dict[RepoPath, set[tuple[str, str]]] = defaultdict(set)
-        """By file, its classes and the members of each that others may hide now."""
-        self._hidden_outside: dict[RepoPath, set[tuple[str, str]]] = defaultdict(set)
-        """By file that changed, packages and the names in them that it may hide now."""
+        self._names = Names(store, base, changes, text)
+        self._hidden = Hidden(store, base, changes, self._names.linked)
 
     def plan(self) -> Plan:
-        self._hide()
         within = {path: self._within(change) for path, change in self._changes.items() if change.new}
         reach: Reach = {}
         folders = {_folder(path) for path in self._changes}
@@ -122,7 +96,7 @@ class Planner:
             self._by_target(record, reach)
         for record in self._records(self._seeing_hidden()):
             self._by_hidden(record, reach)
-        for record in self._records(self._store.naming(self._turned | self._joined, self._base)):
+        for record in self._records(self._store.naming(self._names.all(), self._base)):
             self._by_name(record, reach)
         cut, room = self._extend(reach)
         for asked in self._elsewhere.values():
@@ -149,57 +123,19 @@ class Planner:
             return path in self._importers
         return any(self._touched.has_package(target.package) for target in relation.targets)
 
-    def _hide(self) -> None:
-        inheritance = Inheritance(self._store, self._base)
-        for path, change in self._changes.items():
-            for key in {key for key, _ in change.gained}:
-                names = {name for each, name in change.gained if each == key}
-                for base in inheritance.bases((path, *key)):
-                    if base.is_external:
-                        self._hidden_outside[path].update((base.package, name) for name in names)
-                    else:
-                        self._hidden[base.path].update((base.qualified, name) for name in names)
-
     def _seeing_hidden(self) -> set[RecordId]:
-        paths = {*self._hidden, *self._hidden_outside}
-        return {each for path in paths for each in self._store.mentioning_file(path, self._base)}
+        files = self._hidden.files
+        return {each for path in files for each in self._store.mentioning_file(path, self._base)}
 
     def _by_hidden(self, record: RelationRecord, reach: Reach) -> None:
         targets = enumerate(record.targets)
-        sites = record.leading({n for n, each in targets if self._is_hidden(record.path, each)})
-        hidden = self._leading_to_hidden(record.path, dict(zip(sites, record.some(sites), strict=True)))
+        sites = record.leading({n for n, each in targets if self._hidden.has(record.path, each)})
+        hidden = self._hidden.leading(record.path, dict(zip(sites, record.some(sites), strict=True)))
         if hidden:
             self._asked(record)
             wide = reach.setdefault(record.path, {})
             for index in hidden:
                 wide.setdefault(index, "hidden")
-
-    def _leading_to_hidden(self, path: RepoPath, relations: Mapping[int, Relation]) -> list[int]:
-        """Those of these sites that may lead elsewhere: not what is hidden itself, nor what is its own."""
-        found = {
-            i: each
-            for i, each in relations.items()
-            if any(self._is_hidden(path, target) for target in each.targets or ())
-        }
-        own = {
-            (each.site.unit, target)
-            for each in found.values()
-            if each.site.kind is RelationKind.DEFINITION
-            for target in each.targets or ()
-        }
-        return [
-            i
-            for i, each in found.items()
-            if any((each.site.unit, target) not in own for target in each.targets or ())
-        ]
-
-    def _is_hidden(self, path: RepoPath, target: Target) -> bool:
-        """Whether what leads to `target` from the file at `path` may lead to what hides it now."""
-        if target.is_external:
-            place = (target.package, target.name)
-            outside = self._hidden_outside.items()
-            return any(place in names and path in {each, *self._linked(each)} for each, names in outside)
-        return any(hides(*each, target) for each in self._hidden.get(target.path, ()))
 
     def _mentioning(self) -> set[RecordId]:
         found: set[RecordId] = set()
@@ -238,87 +174,25 @@ class Planner:
         return [i for i, each in found if not is_by_scope(each.site, text, record.language)]
 
     def _by_name(self, record: RelationRecord, reach: Reach) -> None:
-        named = record.named(self._turned | self._joined)
-        found = dict(zip(named, record.some(named), strict=True))
-        if record.language in _CONFIGURED:
-            compiled = self._compiled(record)
-            found = {i: each for i, each in found.items() if each.site.unit in compiled}
-        turned = {i: each for i, each in found.items() if self._is_turned(record, each)}
-        joined = [i for i, each in found.items() if self._is_joined(each)]
+        names = self._names
+        found = names.sites(record)
+        turned = {i: each for i, each in found.items() if names.is_turned(record, each)}
+        joined = [i for i, each in found.items() if names.is_joined(each)]
         if not turned and not joined:
             return
         asked, wide = self._asked(record), reach.setdefault(record.path, {})
         for index, relation in turned.items():
-            if relation.targets and self._can_be_shadowed(record, relation.site.name):
+            if relation.targets and names.can_be_shadowed(record, relation.site.name):
                 wide.setdefault(index, "turned")
-        asked.add(self._findable(record, [i for i, each in turned.items() if not each.targets]), "turned")
-        asked.add(self._findable(record, joined), "joined")
-        tells = [i for i, each in turned.items() if self._imports_by_name(each)]
-        if tells and self._is_told:
+        asked.add(names.findable(record, [i for i, each in turned.items() if not each.targets]), "turned")
+        asked.add(names.findable(record, joined), "joined")
+        tells = [i for i, each in turned.items() if names.imports_by_name(each)]
+        if tells and names.tell:
             asked.tells.update(tells)
             asked.add(tells, "turned")
             asked.later.update(dict.fromkeys(range(record.sites), "module"))
         elif tells:
             wide.update(dict.fromkeys(range(record.sites), "module"))
-
-    def _is_turned(self, record: RelationRecord, relation: Relation) -> bool:
-        """Whether a name may lead elsewhere now: what was not found is not found by one that ceased."""
-        only_appeared = not relation.targets and record.language in _HIDES_NOTHING
-        names = self._appeared if only_appeared else self._turned
-        return relation.site.name in names and not relation.unbuilt
-
-    def _findable(self, record: RelationRecord, sites: list[int]) -> list[int]:
-        """Those of `sites`, which lead nowhere, that may be found although nothing else is.
-
-        What stands behind `Type::` is looked for in there: where `Type` is not found either, and carries no
-        name by which it may be now, that is in vain.
-        """
-        text = self._text(record) if sites and record.language in _BY_PATH else None
-        if text is None:
-            return sites
-        owners = {i: owner for i in sites if (owner := path_owner(record, i, text)) is not None}
-        found = dict(zip(owners, record.some(owners.values()), strict=True))
-        by_name = self._appeared | self._joined
-        return [i for i in sites if i not in found or found[i].targets != () or found[i].site.name in by_name]
-
-    @staticmethod
-    def _compiled(record: RelationRecord) -> set[int]:
-        """The units of a file in which something was found."""
-        return {record.unit_of[i] for i in record.found}
-
-    def _can_be_shadowed(self, record: RelationRecord, name: str) -> bool:
-        """Whether what was found by a name that turned may be another now.
-
-        Where a file says by its sites from which files it takes names, only if it says so of one in which
-        this one turned. In other languages paths of imports are no sites.
-        """
-        if record.language not in _LINKED:
-            return True
-        return any(
-            name in change.turned and record.path in self._linked(path)
-            for path, change in self._changes.items()
-        )
-
-    def _linked(self, path: RepoPath) -> frozenset[RepoPath]:
-        """The files with a relation into a file that changed."""
-        if path not in self._links:
-            records = self._store.packed(self._store.mentioning_file(path, self._base))
-            self._links[path] = frozenset(record.path for _, record in records)
-        return self._links[path]
-
-    def _imports_by_name(self, relation: Relation) -> bool:
-        """Whether an import may lead to a file that came or went, by its name."""
-        if relation.site.kind is not RelationKind.IMPORT or relation.site.name not in self._modules:
-            return False
-        if not relation.targets:
-            return True
-        inside = [target for target in relation.targets if not target.is_external]
-        return any(
-            target.path in self._changes or module_of(target.path) in self._places for target in inside
-        )
-
-    def _is_joined(self, relation: Relation) -> bool:
-        return relation.targets == () and relation.site.name in self._joined
 
     def _loses(self, target: Target) -> bool:
         change = self._change_of(target)
@@ -362,15 +236,15 @@ class Planner:
         why = {at[index]: "lost" for index in lost}
         why |= {now: "unknown" for now, relation in kept.items() if relation.unbuilt}
         units = {new.sites[now].unit for now, relation in kept.items() if relation.site.unit in units}
-        hidden = set(self._leading_to_hidden(new.path, kept))
+        hidden = set(self._hidden.leading(new.path, kept))
         for index, site in enumerate(new.sites):
             if index not in kept:
                 why[index] = "new"
             elif change.rebound is None or site.name in change.rebound or index in change.enclosed:
                 why.setdefault(index, "line")
-            elif site.name in self._turned:
+            elif site.name in self._names.turned:
                 why.setdefault(index, "turned")
-            elif self._is_joined(kept[index]):
+            elif self._names.is_joined(kept[index]):
                 why.setdefault(index, "joined")
             elif index in hidden:
                 why.setdefault(index, "hidden")
@@ -396,13 +270,6 @@ class Planner:
 
     def _asked(self, record: RelationRecord) -> Asked:
         return self._elsewhere.setdefault(record.path, Asked(record))
-
-
-def _only(change: FileChange) -> SourceFile:
-    """Of a file that came or went, its one version."""
-    only = change.old or change.new
-    assert only is not None
-    return only
 
 
 def _folder(path: RepoPath) -> bytes:

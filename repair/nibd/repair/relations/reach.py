@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from nibd.repair.relations.change import FileChange
+from nibd.repair.relations.file_change import FileChange
 from nibd.repair.relations.source_file import SourceFile, SourceFiles
 from nibd.repair.relations.surface import code_lines, surface
 from nibd.stores.bitmap import Bitmap

@@ -22,11 +22,11 @@ from itertools import chain
 
 from nibd.repair.progress import Progress, Reporter
 from nibd.repair.relations.asking import Asking
-from nibd.repair.relations.change import FileChange
 from nibd.repair.relations.changed_files import changed_files, family_files
 from nibd.repair.relations.configuration import UNTOUCHED, Touched
 from nibd.repair.relations.drafts import Draft
 from nibd.repair.relations.families import FAMILIES
+from nibd.repair.relations.file_change import FileChange
 from nibd.repair.relations.includes import Includes, narrowed
 from nibd.repair.relations.parts import NOTHING, Part, Parts, Totals
 from nibd.repair.relations.plan import Planner

@@ -26,6 +26,8 @@ from nibd.stores.relation_types import Site
 from nibd.stores.types import BlobId, RepoPath, Skip, Unit
 
 Key = tuple[str, int]
+FILE_KEY: Key = ("", 0)
+"""Of the unit that is the whole file."""
 
 _WORD = re.compile(r"\w+")
 

@@ -1,0 +1,126 @@
+"""What one changed file changes elsewhere: which relations into it are lost, and what is behind the others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from nibd.repair.relations.source_file import FILE_KEY, Key, SourceFile
+from nibd.repair.relations.surface import code_lines, declared, header, surface
+from nibd.stores.relation_types import Target
+from nibd.stores.types import Level
+
+_MAKES = ("__init__", "__new__", "constructor")
+"""Members by which a class is made, and what a call of it leads to."""
+_SETS_PARAMETERS = "constructor"
+"""A callable whose parameters may be attributes, in TypeScript; else those have a dot before them."""
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """`old` or `new` is `None` when the file came or went.
+
+    `kept` maps the index of a site in `new` to that of the same site in `old`.
+    """
+
+    old: SourceFile | None
+    new: SourceFile | None
+    kept: dict[int, int] = field(default_factory=dict)
+    turned: frozenset[str] = frozenset()
+    appeared: frozenset[str] = frozenset()
+    """Those of `turned` that something is called now, or that lead elsewhere: the others only ceased."""
+    joined: frozenset[str] = frozenset()
+    """Names that one more unit has: what was not found by such a name may be found now."""
+    gained: frozenset[tuple[Key, str]] = frozenset()
+    """Classes that were there before, each with a name that it may only have now."""
+    rebound: frozenset[str] | None = frozenset()
+    """Names that are bound on lines that changed, outside of callables: they may mean something else in the
+    file. `None`: all."""
+    moved: frozenset[str] = frozenset()
+    """Those of them that are imported from elsewhere, or are no imports."""
+    bound: Mapping[Key, Collection[str]] = field(default_factory=dict)
+    """Names that callables bind on lines that changed, by callable."""
+    enclosed: frozenset[int] = frozenset()
+    """Sites of `new` in units within a callable that binds their name on a line that changed."""
+    resurfaced: frozenset[Key] = frozenset()
+    """Symbols whose surface changed, and those that are gone."""
+    changed_keys: frozenset[Key] = frozenset()
+    """Units whose own text changed, of either version, and others; all of a file that came or went."""
+    others: frozenset[Key] = frozenset()
+    exposed: frozenset[Key] = frozenset()
+    """Units of both versions in whose own text one of `moved` stands."""
+
+    def loses(self, target: Target) -> bool:
+        """Whether what a relation to `target`, in this file, says may no longer hold."""
+        key = (target.qualified, target.ordinal)
+        if self.old is None or self.new is None:
+            return True
+        if key not in self.changed_keys:
+            return False
+        if key in self.others:
+            return True
+        if not target.name:  # the unit as a whole
+            return key not in self.new.ordinals
+        return self.old.lines_with(key, target.name) != self.new.lines_with(key, target.name)
+
+    def resurfaces(self, target: Target) -> bool:
+        """Whether what is reached through `target`, in this file, may be something else."""
+        key = (target.qualified, target.ordinal)
+        if self.old is None or self.new is None:
+            return True
+        is_retyped = key in self.exposed and not self.moved.isdisjoint(_words(self._said(key, target.name)))
+        is_made = any((key, name) in self.gained for name in _MAKES) and target.name in ("", _last(key))
+        if is_retyped or is_made or key not in self.changed_keys:
+            return is_retyped or is_made
+        if key not in self.old.ordinals or key not in self.new.ordinals:
+            return True
+        if self.new.units[self.new.ordinals[key]].level is Level.CALLABLE:
+            return key in self.resurfaced and not self._is_declared_alike(key, target.name)
+        if not target.name:
+            return key != FILE_KEY and header(self.old, key) != header(self.new, key)
+        return self._code_with(self.old, key, target.name) != self._code_with(self.new, key, target.name)
+
+    def _is_declared_alike(self, key: Key, name: str) -> bool:
+        """Whether a callable declares an attribute to be of the same type as before, by names that mean the
+        same."""
+        assert self.old is not None, "it was there before"
+        assert self.new is not None, "it is there"
+        before, after = declared(self.old, key, name), declared(self.new, key, name)
+        return bool(before) and before == after and not self._binds_any(key, _words(before))
+
+    def _binds_any(self, key: Key, names: set[str]) -> bool:
+        """Whether one of `names` may mean something else in this unit."""
+        assert self.new is not None, "it is there"
+        if self.rebound is None or not names.isdisjoint(self.moved):
+            return True
+        around = self.new.around(key)
+        return any(not names.isdisjoint(self.bound.get(each, ())) for each in around)
+
+    def _said(self, key: Key, name: str) -> list[str]:
+        """The lines that say what is reached through a symbol."""
+        assert self.new is not None, "it is there"
+        unit = self.new.units[self.new.ordinals[key]]
+        if name and name != unit.name:
+            lines = self._code_with(self.new, key, name)
+            if unit.level is not Level.CALLABLE or unit.name == _SETS_PARAMETERS:
+                return lines
+            lines = [line for line in lines if f".{name}" in line]
+            is_declared = not lines or declared(self.new, key, name)
+            return lines if is_declared else [*lines, *(surface(self.new, key) or ())]
+        if unit.level is Level.CALLABLE:
+            return surface(self.new, key) or []
+        return header(self.new, key) if key != FILE_KEY else []
+
+    @staticmethod
+    def _code_with(file: SourceFile, key: Key, name: str) -> list[str]:
+        return list(code_lines(file.lines_with(key, name), file.language))
+
+
+def _last(key: Key) -> str:
+    return key[0].rpartition(".")[2]
+
+
+def _words(lines: Iterable[str]) -> set[str]:
+    return {word for line in lines for word in _WORD.findall(line)}
