@@ -1,4 +1,4 @@
-"""What one changed file changes elsewhere: which relations into it are lost, and what is behind the others."""
+"""What one changed file changes elsewhere: relations that are lost, and what is reached through others."""
 
 from __future__ import annotations
 
