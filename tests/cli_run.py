@@ -1,6 +1,6 @@
 """Running `nibd` as a person does: a process, its output, its exit status, in a home of its own.
 
-home = Home(tmp_path)                  # no dense view, so that a daemon is light
+home = Home(tmp_path)                  # no dense view and no relations, so that a daemon is light
 home.nibd("init", repo.path)           # a Done; fails the test unless the status is the one expected
 home.json("status", repo.path)         # the document that --json prints
 home.close()                           # ends the daemon, if one runs
@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from daemon_world import NO_DENSE
+
 Argument = str | bytes | Path
 PROGRAM = (sys.executable, "-m", "nibd.daemon.cli")
 
@@ -36,7 +38,7 @@ class Done:
 class Home:
     """The folders and the environment of one user."""
 
-    def __init__(self, folder: Path, settings: str = "[dense]\nenabled = false\n") -> None:
+    def __init__(self, folder: Path, settings: str = NO_DENSE) -> None:
         self.folder = folder
         self._runtime = tempfile.TemporaryDirectory(prefix="nibd-")  # short, as a socket's path has to be
         self.config = folder / "config" / "nibd" / "config.toml"

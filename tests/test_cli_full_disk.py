@@ -22,8 +22,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     repo = Repo(tmp_path / "repo")
-    for number in range(50):
-        repo.write(f"file{number}.py", f"def name_{number}():\n    pass\n" + "# more words\n" * 2000)
+    repo.write("file.py", "def name():\n    pass\n")
     repo.commit()
     return repo
 

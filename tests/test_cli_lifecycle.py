@@ -46,6 +46,7 @@ def hook(repo: Repo, name: str = "post-commit") -> Path:
 
 
 def test_init_starts_a_daemon_chains_hooks_and_remove_restores_them(home: Home, repo: Repo) -> None:
+    home.config.write_text("[dense]\nenabled = false\n")  # relations are announced
     repo.write(".git/hooks/post-commit", HOOK, executable=True)
     repo.write(".git/hooks/post-merge", "#!/usr/bin/env python3\n", executable=True)
 

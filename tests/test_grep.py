@@ -28,6 +28,7 @@ from nibd.stores.types import CheckoutId, CommitId, RepositoryId, View
 from views import MAIN, Views
 
 Hits = list[tuple[str, int, str]]
+Listed = list[tuple[str, list[str]]]
 
 
 class World:
@@ -41,6 +42,7 @@ class World:
         git = self.repo.path / ".git"
         self.checkout = Checkout(CheckoutId("main"), RepositoryId("r"), self.repo.path, git, git, 0.0)
         self.damage: list[Candidates] = []
+        self._lines: dict[str, Listed] = {}
 
     def commit(self) -> str:
         commit = self.repo.commit()
@@ -68,8 +70,22 @@ class World:
 
     def brute_force(self, pattern: str, revision: str = "HEAD", ignore_case: bool = False) -> Hits:
         wanted = re.compile(pattern, re.ASCII | (re.IGNORECASE if ignore_case else 0))
-        listed = run_git("ls-tree", "-r", "-z", revision, cwd=self.repo.path).stdout.split(b"\0")[:-1]
-        found: Hits = []
+        return [
+            (path, number, line)
+            for path, lines in self._listed(revision)
+            for number, line in enumerate(lines, 1)
+            if wanted.search(line)
+        ]
+
+    def _listed(self, revision: str) -> Listed:
+        """The lines of each text, read by git once for all the patterns that are looked for in a commit."""
+        commit = self.repo.git("rev-parse", revision)
+        if commit not in self._lines:
+            self._lines[commit] = [*self._read(commit)]
+        return self._lines[commit]
+
+    def _read(self, commit: str) -> Iterator[tuple[str, list[str]]]:
+        listed = run_git("ls-tree", "-r", "-z", commit, cwd=self.repo.path).stdout.split(b"\0")[:-1]
         for entry in listed:
             mode, kind, rest = entry.split(b" ", 2)
             blob, _, path = rest.partition(b"\t")
@@ -80,10 +96,7 @@ class World:
             if text is None or len(data) > 1 << 20:
                 continue
             lines = text.replace("\r\n", "\n").split("\n")
-            lines = lines[:-1] if lines[-1] == "" else lines
-            shown = path.decode("utf-8", "backslashreplace")
-            found += [(shown, n, line) for n, line in enumerate(lines, 1) if wanted.search(line)]
-        return found
+            yield path.decode("utf-8", "backslashreplace"), lines[:-1] if lines[-1] == "" else lines
 
 
 def text_of(data: bytes) -> str | None:

@@ -167,8 +167,7 @@ def test_a_full_disk_fails_the_repair_with_its_reason_and_is_no_more_once_there_
         daemon.published(repo.path)
         first = repo.head()
         filler = fill(cache)
-        for number in range(20):
-            repo.write(f"new{number}.py", f"def fresh_{number}():\n    pass\n" + "# more words\n" * 2000)
+        repo.write("new.py", "def fresh():\n    pass\n")
         repo.commit("two")
 
         def failed() -> bool:
@@ -184,7 +183,7 @@ def test_a_full_disk_fails_the_repair_with_its_reason_and_is_no_more_once_there_
         assert "no space" in used["reason"].lower() or "full" in used["reason"]
         filler.unlink()
         settled(daemon, repo.path)
-        assert daemon.call("symbols", path=str(repo.path), name="fresh_7")["hits"]
+        assert daemon.call("symbols", path=str(repo.path), name="fresh")["hits"]
         recovers(daemon, repo)
 
 
