@@ -18,7 +18,7 @@ from nibd.stores.types import RepoPath
 from test_relations_change import source
 
 Versions = Mapping[str, tuple[str | None, str | None]]
-ENDINGS = {"py": "python", "pyi": "python", "rs": "rust", "ts": "typescript", "c": "c"}
+ENDINGS = {"py": "python", "pyi": "python", "rs": "rust", "ts": "typescript", "go": "go", "c": "c"}
 
 
 def planned(folder: Path, path: str, text: str, leads: Mapping[str, str], changed: Versions) -> str:
@@ -112,6 +112,59 @@ def test_what_is_looked_for_in_what_is_not_found_either_is_left(
 ) -> None:
     leads = {"A": "a.rs", "first": "app.rs"}
     assert planned(tmp_path, "app.rs", f"fn first() {{\n    {call}\n}}\n", leads, changed) == asked
+
+
+TS = "import { run } from './a';\nconst x = () => run(x.run);\n"
+RUN = "export const run = 1;\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "leads", "changed", "asked"),
+    [
+        (TS, {"run": "a.ts"}, {"b.ts": ("export {};\n", RUN)}, "run:turned run:turned later run"),
+        (TS, {"run": "a.ts"}, {"b.ts": (RUN, "export {};\n")}, ""),
+        (TS, {"run": "a.ts"}, {"b.ts": ("export {};\n", "export {};\nconst run = 1;\n")}, ""),
+        (TS, {"run": "a.ts"}, {"b.ts": ("import './c';\n", "import './c';\nconst run = 1;\n")}, ""),
+        (TS, {"run": "a.ts"}, {"b.ts": ("\n", "const run = 1;\n")}, "run:turned run:turned run:turned"),
+        (TS, {}, {"b.ts": ("export {};\n", RUN)}, "run:turned later run run"),
+        ("run(y);\nconst x = [run];\n", {"run": "app.ts"}, {"b.ts": ("export {};\n", RUN)}, "run:turned"),
+        ("const x = [run];\n", {}, {"b.ts": ("export {};\n", RUN)}, ""),
+        ("const x = [y.run];\n", {}, {"b.ts": ("export {};\n", RUN)}, ""),
+        ("const x = [y.run];\n", {"y": "app.ts"}, {"b.ts": ("export {};\n", RUN)}, "run:turned"),
+        ("const x = { run: 1 };\n", {}, {"b.ts": ("export {};\n", RUN)}, ""),
+    ],
+)
+def test_in_typescript_an_import_tells_of_the_bare_names_that_it_binds(
+    tmp_path: Path, text: str, leads: Mapping[str, str], changed: Versions, asked: str
+) -> None:
+    assert planned(tmp_path, "app.ts", text, leads, changed) == asked
+
+
+P = "package p\n"
+GO = P + "\nfunc app() {\n\trun(x.run)\n}\n"
+GO_RUN = P + "\nfunc run() {}\n"
+METHOD = P + "\nfunc (t *T) run() {}\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "changed", "asked"),
+    [
+        ("p/app.go", {"p/b.go": (P, GO_RUN)}, "run:turned run:turned"),
+        ("p/app.go", {"p/b.go": (P, GO_RUN), "p/c.go": (GO_RUN, P)}, ""),
+        ("p/app.go", {"p/b.go": (None, GO_RUN), "p/c.go": (GO_RUN, None)}, ""),
+        ("p/app.go", {"p/b_linux.go": (None, GO_RUN), "p/c.go": (GO_RUN, None)}, ""),
+        ("p/app.go", {"p/b.go": (None, GO_RUN), "p/c_linux.go": (GO_RUN, None)}, "run:turned run:turned"),
+        ("p/app.go", {"p/b.go": (None, METHOD), "p/c.go": (GO_RUN, None)}, "run:turned run:turned"),
+        ("p/app.go", {"q/b.go": (P, GO_RUN)}, ""),
+        ("p/app.go", {"q/b.go": (P, METHOD)}, "run:turned"),
+        ("p/app.go", {"a/b.go": (P, GO_RUN)}, "run:turned run:turned"),
+        ("p/app.go", {"q/b.go": (METHOD, P)}, ""),
+    ],
+)
+def test_in_go_what_was_found_is_asked_by_names_of_its_package_and_of_members(
+    tmp_path: Path, path: str, changed: Versions, asked: str
+) -> None:
+    assert planned(tmp_path, path, GO, {"run": "a/a.go"}, changed) == asked
 
 
 @pytest.mark.parametrize(

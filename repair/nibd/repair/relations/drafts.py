@@ -78,11 +78,14 @@ class Draft:
         """
         told = zip(self.asked, self.rules, answers, strict=True)
         other = [(i, rule) for i, rule, answer in told if i in self.known and answer != self.known[i]]
-        leading = self._sites(i for i, rule in other if rule in _TELLING)
-        why = dict.fromkeys(self._by_type(self._units(leading)), "surface") if leading else {}
+        leading = {i for i, rule in other if rule in _TELLING}
         unknown = (i for i, answer in zip(self.asked, answers, strict=True) if answer is None)
+        later: Mapping[int, str] = {}
         if self.later and not self.tells.isdisjoint(chain((i for i, _ in other), unknown)):
-            why |= self.later
+            later = self.later
+            leading |= {i for i, rule in later.items() if rule in _TELLING}
+        units = self._units(self._sites(sorted(leading))) if leading else ()
+        why = {**dict.fromkeys(self._by_type(units), "surface"), **later} if units else dict(later)
         for i in self.asked:
             why.pop(i, None)
         if not why:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
+from nibd.repair.relations.exports import shown
+from nibd.repair.relations.imports import stem
 from nibd.repair.relations.source_file import FILE_KEY, Key, SourceFile
 from nibd.repair.relations.surface import code_lines, declared, header, surface
 from nibd.stores.relation_types import Target
@@ -18,7 +21,7 @@ _SETS_PARAMETERS = "constructor"
 _WORD = re.compile(r"\w+")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FileChange:
     """`old` or `new` is `None` when the file came or went.
 
@@ -51,6 +54,17 @@ class FileChange:
     others: frozenset[Key] = frozenset()
     exposed: frozenset[Key] = frozenset()
     """Units of both versions in whose own text one of `moved` stands."""
+
+    def seen(self, names: frozenset[str]) -> frozenset[str]:
+        """Those of `names` by which other files can refer to something in either version."""
+        return names if self._shown is None else names & self._shown
+
+    @cached_property
+    def _shown(self) -> frozenset[str] | None:
+        both = [shown(file) for file in (self.old, self.new) if file is not None]
+        found = [each for each in both if each is not None]
+        stems = (stem(file.path) for file in (self.old, self.new) if file is not None)
+        return frozenset(stems).union(*found) if len(found) == len(both) else None
 
     def loses(self, target: Target) -> bool:
         """Whether what a relation to `target`, in this file, says may no longer hold."""

@@ -176,22 +176,22 @@ class Planner:
     def _by_name(self, record: RelationRecord, reach: Reach) -> None:
         names = self._names
         found = names.sites(record)
-        turned = {i: each for i, each in found.items() if names.is_turned(record, each)}
+        turned = names.turned_sites(record, found)
         joined = [i for i, each in found.items() if names.is_joined(each)]
-        if not turned and not joined:
-            return
         asked, wide = self._asked(record), reach.setdefault(record.path, {})
-        for index, relation in turned.items():
-            if relation.targets and names.can_be_shadowed(record, relation.site.name):
-                wide.setdefault(index, "turned")
-        asked.add(names.findable(record, [i for i, each in turned.items() if not each.targets]), "turned")
+        for index in turned.found:
+            wide.setdefault(index, "turned")
+        asked.add(turned.nowhere, "turned")
         asked.add(names.findable(record, joined), "joined")
-        tells = [i for i, each in turned.items() if names.imports_by_name(each)]
-        if tells and names.tell:
-            asked.tells.update(tells)
-            asked.add(tells, "turned")
+        if turned.later:
+            asked.tells.update(turned.imports)
+            asked.add(turned.imports, "turned")
+            asked.later.update(dict.fromkeys(turned.later, "turned"))
+        if turned.modules and names.tell:
+            asked.tells.update(turned.modules)
+            asked.add(turned.modules, "turned")
             asked.later.update(dict.fromkeys(range(record.sites), "module"))
-        elif tells:
+        elif turned.modules:
             wide.update(dict.fromkeys(range(record.sites), "module"))
 
     def _loses(self, target: Target) -> bool:
@@ -242,9 +242,9 @@ class Planner:
                 why[index] = "new"
             elif change.rebound is None or site.name in change.rebound or index in change.enclosed:
                 why.setdefault(index, "line")
-            elif site.name in self._names.turned:
+            elif self._names.is_turned_within(change, index, kept[index]):
                 why.setdefault(index, "turned")
-            elif self._names.is_joined(kept[index]):
+            elif self._names.is_joined_within(change, kept[index]):
                 why.setdefault(index, "joined")
             elif index in hidden:
                 why.setdefault(index, "hidden")
