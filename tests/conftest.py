@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon_world import NO_DENSE, Daemon, configure, running
+from daemon_world import Daemon, running_at_home
 from gitrepo import Repo
 
 
@@ -53,12 +53,18 @@ def isolated_home(
         yield home
 
 
-@pytest.fixture
-def daemon() -> Iterator[Daemon]:
-    """A daemon that runs, without a dense view."""
-    configure(NO_DENSE)
-    with running() as started:
+@pytest.fixture(scope="session")
+def shared_daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    with running_at_home(tmp_path_factory.mktemp("shared")) as started:
         yield started
+
+
+@pytest.fixture
+def daemon(shared_daemon: Daemon) -> Iterator[Daemon]:
+    """A daemon that runs, without a dense view and relations, and that other tests had and will have: who
+    changes its settings, ends it or counts what it did since its start has one of their own."""
+    yield shared_daemon
+    shared_daemon.forget()
 
 
 @pytest.fixture

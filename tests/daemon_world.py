@@ -64,6 +64,12 @@ class Daemon:
         assert answer["published"], (answer["status"], self.tail())
         return answer["status"]
 
+    def forget(self) -> None:
+        """What was registered is removed, and the log begins anew: for the next test that shares this daemon."""
+        for checkout in self.call("repository.list")["checkouts"]:
+            self.call("repository.remove", path=checkout["path"])
+        os.truncate(self.log, 0)
+
     def pid_of(self, process: str) -> int | None:
         """`daemon`, `indexer_repair`, `indexer_build` or `embedder`, as `doctor` shows it."""
         pid: int | None = self.call("doctor")["processes"][process]["pid"]
