@@ -17,7 +17,7 @@ from nibd.bench.charts import Bars, Lines
 from nibd.bench.intervals import Estimate
 from nibd.bench.page import Table, page
 from nibd.bench.report import Report
-from nibd.bench.retrieve_ablations import FEATURES, Ablated, lost
+from nibd.bench.retrieve_ablations import FEATURES, Ablated, lost, report_ablations
 from nibd.bench.retrieve_answers import Answered, of_files, of_symbols
 from nibd.bench.retrieve_command import main
 from nibd.bench.retrieve_figures import difference, estimate, report_answers
@@ -131,7 +131,8 @@ class TestReport:
         assert rows["rows, hybrid: file R@10"].startswith("0.750")
         assert rows["rows, lexical: file R@10 by language"] == "go 0.000, python 1.000"
         assert rows["rows, hybrid: nDCG@10 by query type"] == "path 0.500, prose 1.000"
-        assert rows["rows: hybrid less lexical, file R@10"] == "+0.250 (+0.250 to +0.250)"
+        less = rows["rows: hybrid less lexical, file R@10"]
+        assert less == "+0.250 (+0.250 to +0.250); halves +0.000 / +0.500"
         assert rows["rows, lexical: latency, asked again"] == "p50 4.0 ms, p95 4.0 ms"
         assert rows["rows, lexical: processor time, asked first"] == "p50 8.0 ms, p95 8.0 ms"
         assert rows["rows, lexical: stages, p50 in ms"] == "terms 1.0, order 3.0"
@@ -164,15 +165,22 @@ class TestReport:
 
 
 class TestAblations:
-    def test_what_is_lost_is_the_paired_mean(self) -> None:
-        def made(number: int, without: float) -> Ablated:
-            figures: Mapping[str, float] = {"file R@10": 1.0}
-            left = {name: {"file R@10": without} for name in FEATURES}
-            return Ablated(question(number), left | {"nothing": figures})
+    def made(self, number: int, without: float) -> Ablated:
+        figures: Mapping[str, float] = {"file R@10": 1.0}
+        left = {name: {"file R@10": without} for name in FEATURES}
+        return Ablated(question(number), left | {"nothing": figures})
 
-        found = lost([made(0, 0.5), made(1, 1.0)], "penalty: test", "file R@10")
+    def test_what_is_lost_is_the_paired_mean(self) -> None:
+        found = lost([self.made(0, 0.5), self.made(1, 1.0)], "penalty: test", "file R@10")
         assert found == Estimate(-0.25, -0.25, -0.25, 2)
-        assert lost([made(0, 0.5)], "penalty: test", "symbol R@10") is None
+        assert lost([self.made(0, 0.5)], "penalty: test", "symbol R@10") is None
+
+    def test_what_each_half_loses_is_told_apart(self) -> None:
+        report = Report("found")
+        report_ablations("rows", [self.made(0, 0.5), self.made(1, 1.0)], report)
+        rows = {figure.name: figure.value for figure in report.figures}
+        told = "file R@10 -0.250 (-0.250 to -0.250); halves -0.500 / +0.000, nDCG@10 -, symbol R@10 -"
+        assert rows["rows: without penalty: test"] == told
 
 
 class TestIndices:
@@ -247,7 +255,8 @@ class TestRun:
         figures = self.run(tmp_path, file, "--plans", "lexical", "structural", "--ablations")
         assert figures["rows, lexical: file R@1"].startswith("1.000 (1.000 to 1.000)")
         assert figures["rows, lexical: symbol R@1"].startswith("1.000")
-        assert figures["rows: structural less lexical, success@10"] == "+0.000 (+0.000 to +0.000)"
+        less = figures["rows: structural less lexical, success@10"]
+        assert less == "+0.000 (+0.000 to +0.000); halves +0.000 / -"
         assert figures["rows, lexical: file R@10 by query type"] == "identifier 1.000, prose 1.000"
         assert figures["rows: without penalty: test"].startswith("file R@10 +0.000")
         assert len([name for name in figures if name.startswith("rows: without ")]) == len(FEATURES) - 1

@@ -11,6 +11,7 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 BOOTSTRAPS = 2000
 SEED = 20240102
@@ -52,6 +53,8 @@ def ratio(samples: Iterable[tuple[str, float, float]]) -> Estimate | None:
     whole = _quotient(groups)
     if whole is None:
         return None
+    if len(groups) == 1:
+        return Estimate(whole, whole, whole, count)  # whatever is drawn
     source = random.Random(SEED)
     drawn = (_quotient(source.choices(groups, k=len(groups))) for _ in range(BOOTSTRAPS))
     found = sorted(value for value in drawn if value is not None)
@@ -65,6 +68,11 @@ def paired(
     """The mean of new less old, over the questions that both answer; all by the question's id."""
     both = [question for question in old if question in new]
     return mean((repositories[question], new[question] - old[question]) for question in both)
+
+
+def texts(values: Iterable[Estimate | None], sign: Literal["", "+"] = "") -> str:
+    """The values alone, such as of two halves."""
+    return " / ".join(f"{each.value:{sign}.3f}" if each else "-" for each in values)
 
 
 def _quotient(groups: Sequence[tuple[float, float]]) -> float | None:

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nibd.bench.charts import Bars
-from nibd.bench.intervals import Estimate, paired
+from nibd.bench.intervals import Estimate, paired, texts
 from nibd.bench.page import Table
 from nibd.bench.report import Report
 from nibd.bench.retrieve_answers import names_of, of_files, of_symbols, paths_of
 from nibd.bench.retrieve_plans import within
-from nibd.bench.retrieve_rows import Question
+from nibd.bench.retrieve_rows import Question, halves
 from nibd.bench.retrieve_views import Opened
 from nibd.query.hits import Hit
 from nibd.query.ranking import weights
@@ -68,9 +68,13 @@ def report_ablations(title: str, answers: Sequence[Ablated], report: Report) -> 
     ]
     features = [name for name in FEATURES if name != WHOLE]
     found = {figure: [lost(answers, feature, figure) for feature in features] for figure in FIGURES}
+    parts = halves(answers)
     rows = []
     for at, feature in enumerate(features):
-        cells = [value.signed() if (value := found[figure][at]) else "-" for figure in FIGURES]
+        cells = []
+        for figure in FIGURES:
+            by_half = texts((lost(half, feature, figure) for half in parts), "+")
+            cells.append(f"{value.signed()}; halves {by_half}" if (value := found[figure][at]) else "-")
         rows.append([feature, *cells])
         told = ", ".join(f"{f} {cell}" for f, cell in zip(FIGURES, cells, strict=True))
         report.add(f"{title}: without {feature}", told)

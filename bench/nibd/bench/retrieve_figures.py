@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 
 from nibd.bench.charts import Bars
-from nibd.bench.intervals import Estimate, mean, paired
+from nibd.bench.intervals import Estimate, mean, paired, texts
 from nibd.bench.page import Table
 from nibd.bench.report import Report, p95
 from nibd.bench.retrieve_answers import Answered
+from nibd.bench.retrieve_rows import halves
 
 COMPARED = ("file R@10", "success@10", "MRR", "nDCG@10", "file by unit R@10", "symbol R@10")
 GROUPS: Mapping[str, Callable[[Answered], str]] = {
@@ -70,9 +71,8 @@ def shown(value: Estimate | None, digits: int = 3) -> str:
 
 def _report_figures(title: str, answers: Sequence[Answered], report: Report) -> None:
     for name in dict.fromkeys(name for each in answers for name in each.figures):
-        halves = [estimate((a for a in answers if a.question.half == half), name) for half in (0, 1)]
-        of_halves = " / ".join(f"{half.value:.3f}" if half else "-" for half in halves)
-        report.add(f"{title}: {name}", f"{shown(estimate(answers, name))}; halves {of_halves}")
+        by_half = texts(estimate(half, name) for half in halves(answers))
+        report.add(f"{title}: {name}", f"{shown(estimate(answers, name))}; halves {by_half}")
 
 
 def _report_latency(title: str, answers: Sequence[Answered], report: Report) -> None:
@@ -144,8 +144,10 @@ def _report_pairs(title: str, plans: Mapping[str, Sequence[Answered]], report: R
         for figure in COMPARED:
             found = difference(plans[old], plans[new], figure)
             if found:
-                report.add(f"{title}: {new} less {old}, {figure}", found.signed())
-                rows.append([f"{new} less {old}", figure, found.signed(), str(found.count)])
+                parts = zip(halves(plans[old]), halves(plans[new]), strict=True)
+                by_half = texts((difference(*part, figure) for part in parts), "+")
+                report.add(f"{title}: {new} less {old}, {figure}", f"{found.signed()}; halves {by_half}")
+                rows.append([f"{new} less {old}", figure, found.signed(), by_half, str(found.count)])
     if rows:
-        head = ("plans", "figure", "difference, paired", "questions")
+        head = ("plans", "figure", "difference, paired", "halves", "questions")
         report.parts.append(Table(f"{title}: plans against one another", head, rows))

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from nibd.bench.retrieve_names import last_component
 from nibd.stores.types import CommitId
@@ -31,6 +31,25 @@ class Question:
     files: tuple[str, ...]
     symbols: tuple[tuple[str, str], ...]
     half: int
+
+
+class OfQuestion(Protocol):
+    """What was found of a question."""
+
+    @property
+    def question(self) -> Question: ...
+
+
+Found = TypeVar("Found", bound=OfQuestion)
+
+
+def halves(found: Iterable[Found]) -> tuple[list[Found], list[Found]]:
+    """By the half of its question's repository."""
+    first: list[Found] = []
+    second: list[Found] = []
+    for each in found:
+        (second if each.question.half else first).append(each)
+    return first, second
 
 
 def read(paths: Iterable[Path], repositories: Iterable[str] = ()) -> list[Question]:
