@@ -48,11 +48,15 @@ servers: setup
 # Twice as many as processors, since most of a test is waiting for a process that it started.
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
-# The last lines name what was skipped, and why.
+# Collected once before, so that not every worker rewrites every module's assertions. The last lines name what
+# was skipped, and why.
 unit: servers
+	$(BIN)/pytest --collect-only -q >/dev/null || true
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -rs
 
-test: lint types imports unit
+# Two at a time: mypy has one processor busy.
+test: setup
+	$(MAKE) --jobs=2 lint types imports unit
 
 # BENCH passes options on, such as BENCH="--only hooks build --json figures.json".
 REPOS ?= $(if $(FLASK),flask=$(FLASK)) $(if $(SYMPY),sympy=$(SYMPY))

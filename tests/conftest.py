@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,12 +12,28 @@ import pytest
 
 from daemon_world import Daemon, running_at_home
 from gitrepo import Repo
+from nibd.repair.embedding_profile import missing_dense
+
+# Hundreds of processes are started: where no bytecode is kept, as in many containers, each would compile all
+# that it imports.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-goldens", action="store_true", help="rewrite expected listings; read the difference by eye"
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs the dense extra where that is missing. Found out without importing torch, which would
+    take every worker 7 s."""
+    lacking = missing_dense()
+    if lacking:
+        for item in items:
+            if item.get_closest_marker("dense"):
+                item.add_marker(pytest.mark.skip(reason=lacking))
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +57,7 @@ def isolated_home(
     config = home / "gitconfig"
     config.write_text(
         "[user]\n\tname = Test\n\temail = test@example.org\n"
-        "[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n[gc]\n\tauto = 0\n"
+        '[init]\n\tdefaultBranch = main\n[protocol "file"]\n\tallow = always\n[gc]\n\tauto = 0\n'
     )
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")

@@ -65,7 +65,7 @@ class Daemon:
         return answer["status"]
 
     def forget(self) -> None:
-        """What was registered is removed, and the log begins anew: for the next test that shares this daemon."""
+        """Remove what was registered and begin the log anew, for the next test that shares this daemon."""
         for checkout in self.call("repository.list")["checkouts"]:
             self.call("repository.remove", path=checkout["path"])
         os.truncate(self.log, 0)

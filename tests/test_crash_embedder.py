@@ -16,7 +16,6 @@ from trouble_world import events, large
 from waiting import wait_until
 
 pytestmark = pytest.mark.dense
-pytest.importorskip("sentence_transformers")
 
 FILES = 120
 

@@ -16,7 +16,6 @@ from gitrepo import Repo
 from nibd.ipc.client import Client
 from waiting import wait_until
 
-pytest.importorskip("sentence_transformers")
 pytestmark = pytest.mark.dense
 
 SOURCE = '''

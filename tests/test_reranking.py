@@ -30,7 +30,6 @@ from nibd.stores.types import BlobId, RepoPath
 from tiny_model import WORDS, make_tiny_reranker
 from waiting import wait_until
 
-pytest.importorskip("sentence_transformers")
 pytestmark = pytest.mark.dense
 
 TEXTS = [" ".join(WORDS[at : at + 3 + at % 7]) for at in range(12)]

@@ -22,7 +22,6 @@ from nibd.ipc.handlers import Lifetime, RequestContext
 from nibd.ipc.sockets import Peer
 from nibd.stores.types import State, View
 
-pytest.importorskip("sentence_transformers")
 pytestmark = pytest.mark.dense
 
 SOURCE = '''def bake_bread(flour, water):
