@@ -143,6 +143,7 @@ def test_in_typescript_an_import_tells_of_the_bare_names_that_it_binds(
 P = "package p\n"
 GO = P + "\nfunc app() {\n\trun(x.run)\n}\n"
 GO_RUN = P + "\nfunc run() {}\n"
+GO_ALL = "p:turned run:turned run:turned"
 METHOD = P + "\nfunc (t *T) run() {}\n"
 
 
@@ -151,10 +152,14 @@ METHOD = P + "\nfunc (t *T) run() {}\n"
     [
         ("p/app.go", {"p/b.go": (P, GO_RUN)}, "run:turned run:turned"),
         ("p/app.go", {"p/b.go": (P, GO_RUN), "p/c.go": (GO_RUN, P)}, ""),
-        ("p/app.go", {"p/b.go": (None, GO_RUN), "p/c.go": (GO_RUN, None)}, ""),
-        ("p/app.go", {"p/b_linux.go": (None, GO_RUN), "p/c.go": (GO_RUN, None)}, ""),
-        ("p/app.go", {"p/b.go": (None, GO_RUN), "p/c_linux.go": (GO_RUN, None)}, "run:turned run:turned"),
-        ("p/app.go", {"p/b.go": (None, METHOD), "p/c.go": (GO_RUN, None)}, "run:turned run:turned"),
+        ("p/app.go", {"p/b.go": (None, GO_RUN), "p/c.go": (GO_RUN, None)}, "p:turned"),
+        ("p/app.go", {"p/b_linux.go": (None, GO_RUN), "p/c.go": (GO_RUN, None)}, "p:turned"),
+        (
+            "p/app.go",
+            {"p/b.go": (None, GO_RUN), "p/c_linux.go": (GO_RUN, None)},
+            "p:turned run:turned run:turned",
+        ),
+        ("p/app.go", {"p/b.go": (None, METHOD), "p/c.go": (GO_RUN, None)}, GO_ALL),
         ("p/app.go", {"q/b.go": (P, GO_RUN)}, ""),
         ("p/app.go", {"q/b.go": (P, METHOD)}, "run:turned"),
         ("p/app.go", {"a/b.go": (P, GO_RUN)}, "run:turned run:turned"),

@@ -14,6 +14,7 @@ scopes can see.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
@@ -21,12 +22,12 @@ from typing import Protocol
 from nibd.repair.relations.by_scope import is_bare
 from nibd.repair.relations.exports import declares_for_all
 from nibd.repair.relations.file_change import FileChange
-from nibd.repair.relations.source_file import SourceFile
+from nibd.repair.relations.source_file import FILE_KEY, SourceFile
 from nibd.repair.servers.gopls import may_be_left_out
 from nibd.stores.relation_types import Relation, RelationKind
 from nibd.stores.types import Level, RepoPath
 
-_CLAUSE = b"package "
+_CLAUSE = re.compile(r"^package\s+(\w+)", re.MULTILINE)
 Text = Callable[[], bytes | None]
 """Gives a file's text."""
 
@@ -60,9 +61,14 @@ class _GoShadows:
                 if file is change.new or is_built:
                     declared[_folder(path)].update(_declared(file))
         self._appeared = {folder: names - before[folder] for folder, names in after.items()}
-        for path, change in changes.items():  # what is built now need not have been
-            if change.others and change.new is not None:
-                self._appeared.setdefault(_folder(path), set()).update(_declared(change.new))
+        for path, change in changes.items():
+            if change.new is None or change.new.language != "go":
+                continue
+            appeared = self._appeared[_folder(path)]
+            if change.others:  # what is built now need not have been
+                appeared.update(_declared(change.new))
+            if change.old is None:  # a package's name may lead to any file of it
+                appeared.update(("", name) for name in _CLAUSE.findall(change.new.own_texts[FILE_KEY]))
         self._members = {name for names in self._appeared.values() for owner, name in names if owner}
 
     def reach(self, path: RepoPath, relation: Relation, text: Text) -> bool:
@@ -118,10 +124,7 @@ def _declared(file: SourceFile) -> Iterator[tuple[str, str]]:
             yield unit.qualified.rpartition(".")[0], unit.name
     for site in file.sites:
         unit = file.units[site.unit]
-        is_clause = (
-            file.content[site.start_byte - 8 : site.start_byte] == b"package "
-        )  # all files of the package have it
-        if site.kind is RelationKind.DEFINITION and unit.level is not Level.CALLABLE and not is_clause:
+        if site.kind is RelationKind.DEFINITION and unit.level is not Level.CALLABLE:
             yield unit.qualified, site.name
 
 
