@@ -114,7 +114,7 @@ def add_search(parser: argparse.ArgumentParser) -> None:
 
 def search(arguments: argparse.Namespace) -> JsonObject:
     """The parameters that `add_search` is for."""
-    path = _daemon.real_path(arguments.repo)
+    path = _daemon.place(arguments.repo)
     params: JsonObject = {
         "path": path,
         "query": _query(arguments.query),

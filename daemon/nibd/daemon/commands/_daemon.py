@@ -62,6 +62,19 @@ def real_path(path: str | None) -> str:
         raise CommandError(f"not a path: {path!r}", Exit.USAGE, "usage") from error
 
 
+def place(path: str | None) -> str:
+    """`real_path` of what tells only which checkout is meant. Raises CommandError for a slip in a path within
+    a checkout, which would be answered from that; of a checkout that is gone itself the daemon knows."""
+    real = real_path(path)
+    if path is not None and not os.path.lexists(path) and _is_in_checkout(real):
+        raise CommandError(f"{real} is not there; give a file or folder in the checkout", Exit.USAGE, "usage")
+    return real
+
+
+def _is_in_checkout(path: str) -> bool:
+    return any(os.path.lexists(parent / ".git") for parent in Path(path).parents)
+
+
 def commit(arguments: argparse.Namespace, path: str) -> str:
     """What `--at` asks for, as the protocol has it. `path` is in the repository."""
     at: str = arguments.at

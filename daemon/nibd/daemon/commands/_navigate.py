@@ -62,11 +62,12 @@ def run(arguments: argparse.Namespace, operation: str, **more: Json) -> int:
 
 def _meant(what: str, repo: str | None) -> tuple[str, JsonObject]:
     """The path to ask about, and a place in it or a name. Raises for what is neither."""
+    checkout = _daemon.place(repo)
     place = _PLACE.fullmatch(what)
     if place is None or ":" in place["file"]:
         _refuse_file(what, repo)
     if place is None:
-        return _daemon.real_path(repo), {"name": _daemon.text_argument(what)}
+        return checkout, {"name": _daemon.text_argument(what)}
     numbers = {"line": place["line"], "col": place["col"]}
     asked: JsonObject = {}
     for key, number in numbers.items():

@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    params = {"path": _daemon.real_path(arguments.path)}
+    params = {"path": _daemon.place(arguments.path)}
     with _daemon.connect() as client:
         status = _daemon.expect(client.call("status", params))
         if not arguments.watch:

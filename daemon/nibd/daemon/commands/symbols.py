@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    path = _daemon.real_path(arguments.repo)
+    path = _daemon.place(arguments.repo)
     params: JsonObject = {
         "path": path,
         "name": _daemon.text_argument(arguments.name),

@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    params: JsonObject = {"path": _daemon.real_path(arguments.path)}
+    params: JsonObject = {"path": _daemon.place(arguments.path)}
     if arguments.view:
         params["views"] = list(dict.fromkeys(arguments.view))
     if arguments.relations:

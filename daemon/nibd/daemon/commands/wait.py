@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    params: JsonObject = {"path": _daemon.real_path(arguments.path)}
+    params: JsonObject = {"path": _daemon.place(arguments.path)}
     view = arguments.view or (RELATIONS if arguments.assurance else None)
     if view is not None:
         params["view"] = view
