@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from nibd.daemon.child_jobs import NICENESS, reporter, serve
+from nibd.daemon.process_arguments import take_none
 from nibd.daemon.repository_settings import (
     REPOSITORY_FILE,
     RepositorySettings,
@@ -289,4 +290,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    take_none("nibd.daemon.indexer", "Read Git, repair views and publish, as the nibd daemon asks.")
     sys.exit(main())

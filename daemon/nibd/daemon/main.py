@@ -26,6 +26,7 @@ from nibd.daemon.coordinator import Coordinator
 from nibd.daemon.lock import ANOTHER_RUNS, AnotherRunsError, only_one
 from nibd.daemon.marker_watch import MarkerWatch
 from nibd.daemon.paths import Paths, PathsError
+from nibd.daemon.process_arguments import take_none
 from nibd.daemon.registry import Registry, RegistryError
 from nibd.daemon.service import Service
 from nibd.daemon.settings import Settings, SettingsError, load
@@ -209,4 +210,5 @@ def main(environment: MutableMapping[str, str] | None = None, foreground: bool =
 
 
 if __name__ == "__main__":
+    take_none("nibd.daemon.main", "Run the daemon of this user, as `nibd serve` does.")
     sys.exit(main())

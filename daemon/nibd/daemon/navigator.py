@@ -27,6 +27,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from nibd.daemon.child_jobs import NICENESS, reporter
+from nibd.daemon.process_arguments import take_none
 from nibd.daemon.relations.agreeing import Agreeing, MovedAway
 from nibd.daemon.relations.desk import Desk
 from nibd.daemon.relations.installed import stamps
@@ -327,4 +328,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    take_none("nibd.daemon.navigator", "Keep language servers and relations, as the nibd daemon asks.")
     sys.exit(main())

@@ -17,6 +17,7 @@ from typing import Any
 
 from nibd.daemon.child_jobs import NICENESS, reporter, serve
 from nibd.daemon.indexer import Indexer, Job
+from nibd.daemon.process_arguments import take_none
 from nibd.daemon.relations.navigator_job import RELATIONS_DAMAGED
 from nibd.daemon.relations.navigator_job import Job as NavigatorJob
 from nibd.daemon.relations.verdict import Rebuilding
@@ -176,4 +177,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    take_none("nibd.daemon.verifier", "Rebuild a tree and compare, as the nibd daemon asks.")
     sys.exit(main())
