@@ -111,12 +111,12 @@ NO_DENSE = "[dense]\nenabled = false\n[relations]\nenabled = false\n"
 
 
 @contextmanager
-def running_at_home(home: Path) -> Iterator[Daemon]:
-    """One that outlives a test, in a home of its own, without meaning and relations."""
+def running_at_home(home: Path, settings: str = NO_DENSE) -> Iterator[Daemon]:
+    """One that outlives a test, in a home of its own."""
     folders = {f"XDG_{name}_HOME": str(home / name.lower()) for name in ("CONFIG", "STATE", "CACHE", "DATA")}
     config = home / "config" / "nibd" / "config.toml"
     config.parent.mkdir(parents=True)
-    config.write_text(NO_DENSE)
+    config.write_text(settings)
     with (
         tempfile.TemporaryDirectory(prefix="nibd-") as runtime,
         running({"HOME": str(home), "XDG_RUNTIME_DIR": runtime, **folders}) as daemon,

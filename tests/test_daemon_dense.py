@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from daemon_world import CALL_S, Daemon, running
+from daemon_world import CALL_S, Daemon, running_at_home
 from gitrepo import Repo
 from nibd.ipc.client import Client
 from waiting import wait_until
@@ -30,9 +30,10 @@ def bake_bread(flour, water):
 '''
 
 
-@pytest.fixture
-def daemon() -> Iterator[Daemon]:
-    with running() as started:
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """Of all tests: each embedder loads torch and the model."""
+    with running_at_home(tmp_path_factory.mktemp("home"), "[relations]\nenabled = false\n") as started:
         yield started
 
 

@@ -109,16 +109,14 @@ def checkpointed(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", DATABASES)
-def test_a_damaged_store_is_made_anew(repo: Repo, name: str) -> None:
-    configure(NO_DENSE)
-    with running() as daemon:
-        added = daemon.add(repo.path)
-        daemon.published(repo.path)
-        folder = daemon.cache / "repositories" / added["repository"]
-        for damage in DAMAGES.values():
-            checkpointed(folder)
-            damage(folder / name)
-            recovers(daemon, repo)
+def test_a_damaged_store_is_made_anew(daemon: Daemon, repo: Repo, name: str) -> None:
+    added = daemon.add(repo.path)
+    daemon.published(repo.path)
+    folder = daemon.cache / "repositories" / added["repository"]
+    for damage in DAMAGES.values():
+        checkpointed(folder)
+        damage(folder / name)
+        recovers(daemon, repo)
 
 
 @pytest.mark.parametrize("suffix", [".term", ".store", ".idx", "generation.json"])
@@ -237,39 +235,37 @@ def test_what_only_verify_can_find_is_made_anew(repo: Repo, damage: Callable[[Pa
         assert right(daemon, repo)
 
 
-def test_a_search_that_meets_a_damaged_row_is_refused_and_all_is_made_anew(repo: Repo) -> None:
+def test_a_search_that_meets_a_damaged_row_is_refused_and_all_is_made_anew(
+    daemon: Daemon, repo: Repo
+) -> None:
     """The lexical view alone would not do: definitions that a query names are looked up in structure.db."""
     damage = "UPDATE unit SET qualified = 'other' WHERE name = 'name_7'"
-    configure(NO_DENSE)
-    with running() as daemon:
-        added = daemon.add(repo.path)
-        daemon.published(repo.path)
-        structure = daemon.cache / "repositories" / added["repository"] / "structure.db"
-        with closing(sqlite3.connect(structure)) as database:
-            assert database.execute(damage).rowcount
-            database.commit()
-        assert names(daemon, repo.path, "name_7") is None
-        recovers(daemon, repo)
+    added = daemon.add(repo.path)
+    daemon.published(repo.path)
+    structure = daemon.cache / "repositories" / added["repository"] / "structure.db"
+    with closing(sqlite3.connect(structure)) as database:
+        assert database.execute(damage).rowcount
+        database.commit()
+    assert names(daemon, repo.path, "name_7") is None
+    recovers(daemon, repo)
 
 
 def test_a_collection_that_meets_a_damaged_snapshot_goes_on_names_it_and_has_it_made_again(
-    repo: Repo, tmp_path: Path
+    daemon: Daemon, repo: Repo, tmp_path: Path
 ) -> None:
-    configure(NO_DENSE)
-    with running() as daemon:
-        added = daemon.add(repo.path)
-        daemon.published(repo.path)
-        wait_until(lambda: events(daemon, "job_done", job="collect"), what="the first collection")
-        (structure,) = daemon.cache.glob("**/structure.db")
-        with closing(sqlite3.connect(structure)) as database:
-            database.execute("UPDATE listing SET checksum = checksum + 1")
-            database.commit()
-        repo.git("worktree", "add", "-q", str(tmp_path / "linked"), "-b", "other")
-        daemon.add(tmp_path / "linked")  # publishes, and what was published before is collected
-        daemon.published(tmp_path / "linked")
-        wait_until(lambda: events(daemon, "snapshot_damaged"), what="the damage to be named")
-        (event,) = events(daemon, "snapshot_damaged")
-        assert event["repository"] == added["repository"]
-        assert "is damaged" in event["reason"]
-        recovers(daemon, repo)
-        assert not events(daemon, "job_failed")
+    added = daemon.add(repo.path)
+    daemon.published(repo.path)
+    wait_until(lambda: events(daemon, "job_done", job="collect"), what="the first collection")
+    (structure,) = daemon.cache.glob("**/structure.db")
+    with closing(sqlite3.connect(structure)) as database:
+        database.execute("UPDATE listing SET checksum = checksum + 1")
+        database.commit()
+    repo.git("worktree", "add", "-q", str(tmp_path / "linked"), "-b", "other")
+    daemon.add(tmp_path / "linked")  # publishes, and what was published before is collected
+    daemon.published(tmp_path / "linked")
+    wait_until(lambda: events(daemon, "snapshot_damaged"), what="the damage to be named")
+    (event,) = events(daemon, "snapshot_damaged")
+    assert event["repository"] == added["repository"]
+    assert "is damaged" in event["reason"]
+    recovers(daemon, repo)
+    assert not events(daemon, "job_failed")
