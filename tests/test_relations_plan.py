@@ -36,7 +36,7 @@ def planned(folder: Path, path: str, text: str, leads: Mapping[str, str], change
             for name, both in changed.items()
         }
         old = {path: related(change.old, {}) for path, change in changes.items() if change.old}
-        plan = Planner(store, Bitmap.of(rows), changes, old, text=lambda _: file.content).plan()
+        plan = Planner(store, Bitmap.of(rows), changes, old, file=lambda _: file).plan()
         asked = plan.elsewhere.get(file.path)
         if asked is None:
             return ""

@@ -359,18 +359,6 @@ TRAPS = [
         refers={("app.py", "run", 0): ["lib.py:B.run:run"]},
     ),
     Scenario(
-        "a changed return type that a module between keeps: repair alone does not reach so far",
-        {
-            "lib.py": MAKE_A,
-            "mid.py": "from lib import make\n\nmade = make()\n",
-            "app.py": "from mid import made\n\n\ndef use():\n    made.run()\n",
-        },
-        {"lib.py": MAKE_B},
-        asks={"lib.py": "make B B", "mid.py": "lib make make"},
-        left=1,
-        refers={("app.py", "run", 0): ["lib.py:B.run:run"]},
-    ),
-    Scenario(
         "a changed return type, by which another class is made, with arguments by name",
         {
             "lib.py": MADE + "\n\ndef kind() -> type[A]:\n    return A\n",

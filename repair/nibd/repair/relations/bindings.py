@@ -17,7 +17,7 @@ from nibd.stores.types import Level
 _BINDS_ANY = re.compile(r"import\s*\*|import\s+\.|export\s*\*|::\s*\*|#\s*include|using\s+namespace")
 _BINDING = frozenset({RelationKind.DEFINITION, RelationKind.WRITE, RelationKind.IMPORT})
 _EXPORTS = "__all__"
-_SETS_ATTRIBUTES = frozenset({"python", "javascript", "typescript", "tsx"})
+SETS_ATTRIBUTES = frozenset({"python", "javascript", "typescript", "tsx"})
 _NO_WORD = re.compile(r"\W+")
 _QUOTED = re.compile(r"""["'](\w+)["']""")
 
@@ -50,7 +50,7 @@ def visible(file: SourceFile) -> set[tuple[Key, str, str]]:
 
 def _is_set_outside(file: SourceFile, site: Site) -> bool:
     """Whether a callable binds it for others: an attribute that comes to be by being set, or a global."""
-    if site.kind is not RelationKind.WRITE or file.language not in _SETS_ATTRIBUTES:
+    if site.kind is not RelationKind.WRITE or file.language not in SETS_ATTRIBUTES:
         return False
     is_attribute = file.content[site.start_byte - 1 : site.start_byte] == b"."
     return is_attribute or "global " in file.own_texts[file.keys[site.unit]]

@@ -31,6 +31,9 @@ from nibd.repair.relations.surface import surface
 from nibd.stores.relation_types import RelationKind
 from nibd.stores.types import Level
 
+_BESIDE = {"go": ".", "rust": "::"}
+"""Languages in which methods stand beside their type, and what joins its name and theirs."""
+
 
 def compare(old: SourceFile | None, new: SourceFile | None, *, is_switched: bool = False) -> FileChange:
     """The change from one version of a path to another. `is_switched`: what says so stands elsewhere."""
@@ -48,6 +51,7 @@ def compare(old: SourceFile | None, new: SourceFile | None, *, is_switched: bool
             rebound=all_names,
             resurfaced=keys,
             changed_keys=keys,
+            gained_beside=frozenset(_gained_beside(None, new) if new else ()),
         )
     switches = frozenset((*old.keys, *new.keys)) if is_switched else switched(old, new)
     others = _renumbered(old, new) | switches
@@ -72,6 +76,7 @@ def compare(old: SourceFile | None, new: SourceFile | None, *, is_switched: bool
         appeared,
         frozenset(new.units[new.ordinals[key]].name for key in new.ordinals.keys() - old.ordinals) - turned,
         frozenset(_gained(old, new, ((key, name) for key, name, _ in after - before))),
+        frozenset(_gained_beside(old, new)),
         bound_anew,
         moved,
         bound,
@@ -127,6 +132,15 @@ def _gained(
         scope = next(scopes, None)
         if scope in old.ordinals:
             yield scope, name
+
+
+def _gained_beside(old: SourceFile | None, new: SourceFile) -> Iterator[tuple[str, str]]:
+    separator = _BESIDE.get(new.language)
+    for key, ordinal in new.ordinals.items() if separator else ():
+        if old is None or key not in old.ordinals:
+            owner, _, name = key[0].rpartition(separator or "")
+            if owner and new.units[ordinal].level is Level.CALLABLE:
+                yield owner, name
 
 
 def _exposed(old: SourceFile, new: SourceFile, moved: Collection[str]) -> Iterator[Key]:

@@ -74,7 +74,8 @@ class Draft:
     def rest(self, answers: Sequence[Answer]) -> Draft | None:
         """What is to be asked too, after these answers.
 
-        Where a name leads elsewhere its type may be another one, and members of it others.
+        Where a name leads elsewhere its type may be another one, and members of it others. Where an import
+        does, what it imports may have another name here.
         """
         told = zip(self.asked, self.rules, answers, strict=True)
         other = [(i, rule) for i, rule, answer in told if i in self.known and answer != self.known[i]]
@@ -84,8 +85,11 @@ class Draft:
         if self.later and not self.tells.isdisjoint(chain((i for i, _ in other), unknown)):
             later = self.later
             leading |= {i for i, rule in later.items() if rule in _TELLING}
+        alike = self._leading_alike(leading)
+        leading |= alike
         units = self._units(self._sites(sorted(leading))) if leading else ()
         why = {**dict.fromkeys(self._by_type(units), "surface"), **later} if units else dict(later)
+        why |= dict.fromkeys(alike, "turned")
         for i in self.asked:
             why.pop(i, None)
         if not why:
@@ -95,6 +99,17 @@ class Draft:
         starts = tuple(self.file.sites[i].start_byte for i in sorted(why))
         rules = tuple(rule for _, rule in sorted(why.items()))
         return Draft(self.file, {i: self.known[i] for i in why}, tuple(sorted(why)), rules, starts)
+
+    def _leading_alike(self, indexes: Collection[int]) -> set[int]:
+        """The sites that led to what imports among these did."""
+        sites = zip(indexes, self._sites(indexes), strict=True)
+        imports = (self.known[i] for i, site in sites if site.kind is RelationKind.IMPORT and i in self.known)
+        targets = {target for answer in imports if isinstance(answer, tuple) for target in answer}
+        if self.record is not None:
+            numbers = {number for number, target in enumerate(self.record.targets) if target in targets}
+            return set(self.record.leading(numbers))
+        found = ((i, answer) for i, answer in self.known.items() if isinstance(answer, tuple))
+        return {i for i, answer in found if not targets.isdisjoint(answer)}
 
     def _sites(self, indexes: Iterable[int]) -> list[Site]:
         if self.record is not None:

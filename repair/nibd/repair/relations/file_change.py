@@ -10,7 +10,7 @@ from functools import cached_property
 from nibd.repair.relations.exports import shown
 from nibd.repair.relations.imports import stem
 from nibd.repair.relations.source_file import FILE_KEY, Key, SourceFile
-from nibd.repair.relations.surface import code_lines, declared, header, surface
+from nibd.repair.relations.surface import code_lines, declared, inherited, surface
 from nibd.stores.relation_types import Target
 from nibd.stores.types import Level
 
@@ -38,6 +38,8 @@ class FileChange:
     """Names that one more unit has: what was not found by such a name may be found now."""
     gained: frozenset[tuple[Key, str]] = frozenset()
     """Classes that were there before, each with a name that it may only have now."""
+    gained_beside: frozenset[tuple[str, str]] = frozenset()
+    """The same, of classes that may stand elsewhere, by qualified name: methods are beside their type."""
     rebound: frozenset[str] | None = frozenset()
     """Names that are bound on lines that changed, outside of callables: they may mean something else in the
     file. `None`: all."""
@@ -84,7 +86,8 @@ class FileChange:
         key = (target.qualified, target.ordinal)
         if self.old is None or self.new is None:
             return True
-        is_retyped = key in self.exposed and not self.moved.isdisjoint(_words(self._said(key, target.name)))
+        is_exposed = key in self.exposed
+        is_retyped = is_exposed and not self.moved.isdisjoint(_words(_said(self.new, key, target.name)))
         is_made = any((key, name) in self.gained for name in _MAKES) and target.name in ("", _last(key))
         if is_retyped or is_made or key not in self.changed_keys:
             return is_retyped or is_made
@@ -92,9 +95,23 @@ class FileChange:
             return True
         if self.new.units[self.new.ordinals[key]].level is Level.CALLABLE:
             return key in self.resurfaced and not self._is_declared_alike(key, target.name)
-        if not target.name:
-            return key != FILE_KEY and header(self.old, key) != header(self.new, key)
-        return self._code_with(self.old, key, target.name) != self._code_with(self.new, key, target.name)
+        is_itself = target.name in ("", _last(key)) and key != FILE_KEY
+        if is_itself and inherited(self.old, key) != inherited(self.new, key):
+            return True
+        return _code_with(self.old, key, target.name) != _code_with(self.new, key, target.name)
+
+    def is_other(self, target: Target) -> bool:
+        """Whether `target`, in this file, is said to be something else, so that what is set to it is too."""
+        key = (target.qualified, target.ordinal)
+        if self.old is None or self.new is None or not self.resurfaces(target):
+            return False
+        if key not in self.old.ordinals or key not in self.new.ordinals or target.name in _MAKES:
+            return False  # what leads to it is asked as lost; what is made is of a class
+        unit = self.new.units[self.new.ordinals[key]]
+        is_set = unit.level is Level.CALLABLE and target.name not in ("", unit.name)
+        said = _set_on if is_set and unit.name != _SETS_PARAMETERS else _said
+        before, after = (said(file, key, target.name) for file in (self.old, self.new))
+        return before != after or not self.moved.isdisjoint(_words(after))
 
     def _is_declared_alike(self, key: Key, name: str) -> bool:
         """Whether a callable declares an attribute to be of the same type as before, by names that mean the
@@ -112,24 +129,30 @@ class FileChange:
         around = self.new.around(key)
         return any(not names.isdisjoint(self.bound.get(each, ())) for each in around)
 
-    def _said(self, key: Key, name: str) -> list[str]:
-        """The lines that say what is reached through a symbol."""
-        assert self.new is not None, "it is there"
-        unit = self.new.units[self.new.ordinals[key]]
-        if name and name != unit.name:
-            lines = self._code_with(self.new, key, name)
-            if unit.level is not Level.CALLABLE or unit.name == _SETS_PARAMETERS:
-                return lines
-            lines = [line for line in lines if f".{name}" in line]
-            is_declared = not lines or declared(self.new, key, name)
-            return lines if is_declared else [*lines, *(surface(self.new, key) or ())]
-        if unit.level is Level.CALLABLE:
-            return surface(self.new, key) or []
-        return header(self.new, key) if key != FILE_KEY else []
 
-    @staticmethod
-    def _code_with(file: SourceFile, key: Key, name: str) -> list[str]:
-        return list(code_lines(file.lines_with(key, name), file.language))
+def _said(file: SourceFile, key: Key, name: str) -> list[str]:
+    """The lines that say what is reached through a symbol."""
+    unit = file.units[file.ordinals[key]]
+    if name and name != unit.name:
+        lines = _code_with(file, key, name)
+        if unit.level is not Level.CALLABLE or unit.name == _SETS_PARAMETERS:
+            return lines
+        lines = [line for line in lines if f".{name}" in line]
+        is_declared = not lines or declared(file, key, name)
+        return lines if is_declared else [*lines, *(surface(file, key) or ())]
+    if unit.level is Level.CALLABLE:
+        return surface(file, key) or []
+    return inherited(file, key) if key != FILE_KEY else []
+
+
+def _set_on(file: SourceFile, key: Key, name: str) -> list[str]:
+    """The lines of a callable that set an attribute."""
+    sets = re.compile(rf"\.{re.escape(name)}\s*(?::[^=]*)?=(?!=)")
+    return [line for line in _code_with(file, key, name) if sets.search(line)]
+
+
+def _code_with(file: SourceFile, key: Key, name: str) -> list[str]:
+    return list(code_lines(file.lines_with(key, name), file.language))
 
 
 def _last(key: Key) -> str:

@@ -30,13 +30,19 @@ class Hidden:
         """By file that changed, packages and the names in them that it may hide now."""
         inheritance = Inheritance(store, base)
         for path, change in changes.items():
-            for key in {key for key, _ in change.gained}:
-                names = {name for each, name in change.gained if each == key}
-                for base_class in inheritance.bases((path, *key)):
-                    if base_class.is_external:
-                        self._outside[path].update((base_class.package, name) for name in names)
-                    else:
-                        self._inside[base_class.path].update((base_class.qualified, name) for name in names)
+            gained = {((path, *key), name) for key, name in change.gained}
+            for owner in {owner for owner, _ in change.gained_beside}:
+                names = {name for each, name in change.gained_beside if each == owner}
+                gained.update((each, name) for each in inheritance.called(owner, path) for name in names)
+            for symbol in {symbol for symbol, _ in gained}:
+                self._hide(path, inheritance.bases(symbol), {name for each, name in gained if each == symbol})
+
+    def _hide(self, path: RepoPath, bases: Collection[Target], names: Collection[str]) -> None:
+        for base in bases:
+            if base.is_external:
+                self._outside[path].update((base.package, name) for name in names)
+            else:
+                self._inside[base.path].update((base.qualified, name) for name in names)
 
     @property
     def files(self) -> set[RepoPath]:

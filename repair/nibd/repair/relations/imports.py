@@ -23,6 +23,10 @@ _SOURCE = {
     "rust": (re.compile(r"^\s*(?:pub\b.*?\s)?(?:use\s+([\w:]*)::|use\b|mod\b|extern\b)"), True),
 }
 """How an import says from where it takes what it names; whether that stands before the names."""
+_GO_IMPORT = re.compile(
+    r"""^(?:import)?[ \t]*([\w.]+[ \t]+)?["`]([\w./~-]+)["`][ \t\r;]*(?://.*)?$""", re.MULTILINE
+)
+_VERSION = re.compile(r"/v\d+\Z|\.v\d+\Z|\Ago-|-go\Z")
 
 
 def module_of(path: bytes) -> tuple[str, str]:
@@ -78,8 +82,16 @@ def imported(file: SourceFile) -> set[tuple[str, str]]:
         if file.units[site.unit].level is not Level.CALLABLE
         and not _SAYS_WHERE.match(file.content, site.end_byte)
     ]
+    if file.language == "go":
+        found = _GO_IMPORT.findall("\n".join(file.lines))
+        return {(alias.strip() or _package(path), path) for alias, path in found}
     says = sources(file) if outside and file.language in _SOURCE else list(map(str.strip, file.lines))
     return {(site.name, says[file.line_of(site)] + _renamed(file, site)) for site in outside}
+
+
+def _package(path: str) -> str:
+    """What a package of Go is called, by its path, if nothing else is said."""
+    return _VERSION.sub("", _VERSION.sub("", path).rpartition("/")[2])
 
 
 def _renamed(file: SourceFile, site: Site) -> str:

@@ -2,11 +2,13 @@
 
 Where a class gains one, what was reached through it, or through a class that inherits from it, may have led
 to a *base* until now: to one of that class, or to another of a class below it, which is looked at later.
-Classes and their bases are those of the old tree: another list of bases is another surface.
+Classes and their bases are those of the old tree: another list of bases is another surface. A type that a
+struct of Go embeds is a base of it, and a trait of Rust one of the types that have it.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 
@@ -21,6 +23,11 @@ Symbol = tuple[RepoPath, str, int]
 MAX_CLASSES = 200
 """Looked at for one that changed."""
 _SEPARATORS = (".", "::")
+_IN_FOLDER = frozenset({"go"})
+"""Where methods stand in the folder of their type."""
+_ANYWHERE = frozenset({"rust"})
+"""Where any file may say that a type inherits: what does so refers to it, beside what it inherits from."""
+_DECLARES = (RelationKind.DEFINITION, RelationKind.TYPE)
 
 
 class Inheritance:
@@ -42,15 +49,35 @@ class Inheritance:
                 found.update(self._inherited(further))
         return {target for target in found if target.symbol not in below}
 
+    def called(self, name: str, path: RepoPath) -> set[Symbol]:
+        """The types of this qualified name to which a method in the file at `path` may belong."""
+        last = re.split(r"\.|::", name)[-1]
+        found: set[Symbol] = set()
+        for _, record in self._store.packed(self._store.naming([last], self._base)):
+            is_near = _folder(record.path) == _folder(path) or record.language not in _IN_FOLDER
+            declared = record.some(record.named([last])) if is_near else ()
+            own = [target for each in declared for target in each.targets or () if target.path == record.path]
+            found.update(target.symbol for target in own if target.qualified == name)
+        return found
+
     def _inherited(self, symbol: Symbol) -> Iterator[Target]:
+        for record in self._declaring(symbol):
+            kinds = _DECLARES if record.language in _ANYWHERE else (RelationKind.DEFINITION,)
+            declared = record.referring_symbol(*symbol)
+            units = {each.site.unit for each in declared if each.site.kind in kinds}
+            for relation in _all(record, RelationKind.INHERIT):
+                if relation.site.unit in units:
+                    yield from relation.targets or ()
+
+    def _declaring(self, symbol: Symbol) -> Iterator[RelationRecord]:
+        """The files that say from what a class inherits."""
         record = self._store.packed_at(self._base, symbol[0])
         if record is None:
             return
-        declared = record.referring_symbol(*symbol)
-        units = {each.site.unit for each in declared if each.site.kind is RelationKind.DEFINITION}
-        for relation in _all(record, RelationKind.INHERIT):
-            if relation.site.unit in units:
-                yield from relation.targets or ()
+        yield record
+        if record.language in _ANYWHERE:
+            found = self._store.packed(self._store.mentioning_symbol(*symbol, self._base))
+            yield from (each for _, each in found if each.path != symbol[0])
 
     def _inherited_inside(self, symbol: Symbol) -> Iterator[Symbol]:
         return (target.symbol for target in self._inherited(symbol) if not target.is_external)
@@ -88,3 +115,7 @@ def _closure(symbol: Symbol, further: Callable[[Symbol], Iterable[Symbol]]) -> s
         found |= new
         left += sorted(new)
     return found
+
+
+def _folder(path: RepoPath) -> bytes:
+    return path.rpartition(b"/")[0]

@@ -8,9 +8,9 @@ turned    its site carries a name that began to be visible somewhere, and leads 
 joined    it was not found, and its site carries a name that one more unit has
 hidden    it leads to a member of a class, and one that inherits from that has a member of the same name now
 surface   it stands in a unit that refers to a symbol whose surface changed: what that symbol is, or gives
-          back, decides what other names there mean, where they mean something by type (`by_scope`); or in a
-          file that imports from one whose stars changed; or in one with a name that was asked about and leads
-          elsewhere (`drafts`)
+          back, decides what other names there mean, where they mean something by type (`by_scope`); or whose
+          surface is another one for that (`between`); or in a file that imports from one whose stars changed;
+          or in one with a name that was asked about and leads elsewhere (`drafts`)
 module    it stands in a file with an import that leads elsewhere now, after a file came or went by its name:
           such imports are asked first, as `turned`
 unknown   a server did not answer before; or it does not build the file, and configuration or a file of its
@@ -27,12 +27,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
+from nibd.repair.relations.between import Between
 from nibd.repair.relations.by_scope import has_names_by_scope, is_by_scope
 from nibd.repair.relations.configuration import UNTOUCHED, Touched
 from nibd.repair.relations.file_change import FileChange
 from nibd.repair.relations.hiding import Hidden
 from nibd.repair.relations.naming import Names
 from nibd.repair.relations.planned import Asked, Plan
+from nibd.repair.relations.source_file import SourceFile
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.relation_records import RelationRecord
 from nibd.stores.relation_types import FileRelations, Relation, Target
@@ -50,7 +52,7 @@ class Planner:
     """`base` holds the records of the old tree; `old` gives those of changed files.
 
     `importers` are the files that import one of the packages that are touched. `is_configured`: some
-    configuration changed, however far that reaches. `text` gives that of an unchanged file.
+    configuration changed, however far that reaches. `file` gives an unchanged one.
     """
 
     def __init__(
@@ -62,10 +64,10 @@ class Planner:
         touched: Touched = UNTOUCHED,
         importers: Collection[RepoPath] = (),
         is_configured: bool = False,
-        text: Callable[[RelationRecord], bytes | None] = lambda _: None,
+        file: Callable[[RelationRecord], SourceFile | None] = lambda _: None,
     ) -> None:
         self._store = store
-        self._text = text
+        self._file = file
         self._base = base
         self._changes = changes
         self._old = old
@@ -73,8 +75,9 @@ class Planner:
         self._importers = importers
         self._is_configured = is_configured
         self._elsewhere: dict[RepoPath, Asked] = {}
-        self._names = Names(store, base, changes, text)
+        self._names = Names(store, base, changes, self._text)
         self._hidden = Hidden(store, base, changes, self._names.linked)
+        self._between = Between(store, base, changes, file)
 
     def plan(self) -> Plan:
         within = {path: self._within(change) for path, change in self._changes.items() if change.new}
@@ -142,7 +145,13 @@ class Planner:
         for path, change in self._changes.items():
             for key in change.changed_keys | change.exposed:
                 found.update(self._store.mentioning_symbol(path, *key, self._base))
+        for path, key in self._between.symbols:
+            found.update(self._store.mentioning_symbol(path, *key, self._base))
         return found
+
+    def _text(self, record: RelationRecord) -> bytes | None:
+        file = self._file(record)
+        return None if file is None else file.content
 
     def _records(self, ids: Iterable[int]) -> Iterator[RelationRecord]:
         for _, record in self._store.packed(sorted(ids)):
@@ -150,12 +159,13 @@ class Planner:
                 yield record
 
     def _by_target(self, record: RelationRecord, reach: Reach) -> None:
-        changed = record.targets_in(self._changes).items()
-        lost = {*record.leading({n for n, each in changed if self._loses(each)}), *record.unanswered}
+        changed = record.targets_in(self._changes)
+        lost = {*record.leading({n for n, each in changed.items() if self._loses(each)}), *record.unanswered}
         if lost:
             self._asked(record).add(sorted(lost), "lost")
-        referring = record.leading({n for n, each in changed if self._resurfaces(each)})
-        everywhere = any(self._passes_any(each) for _, each in changed)
+        found = changed | record.targets_in(self._between.files)
+        referring = record.leading({n for n, each in found.items() if self._resurfaces(each)})
+        everywhere = any(map(self._passes_any, changed.values()))
         if referring or everywhere:
             self._asked(record)
             units = {record.unit_of[i] for i in referring}
@@ -200,7 +210,7 @@ class Planner:
 
     def _resurfaces(self, target: Target) -> bool:
         change = self._change_of(target)
-        return change is not None and change.resurfaces(target)
+        return (change is not None and change.resurfaces(target)) or self._between.has(target)
 
     def _passes_any(self, target: Target) -> bool:
         """Whether it is a module that may pass on other names now, whichever."""

@@ -32,7 +32,7 @@ from nibd.repair.relations.parts import NOTHING, Part, Parts, Totals
 from nibd.repair.relations.plan import Planner
 from nibd.repair.relations.planned import Plan
 from nibd.repair.relations.resolve import Resolver
-from nibd.repair.relations.source_file import SourceFiles
+from nibd.repair.relations.source_file import SourceFile, SourceFiles
 from nibd.repair.servers.errors import ServerFailed
 from nibd.repair.servers.registry import driver_of_family
 from nibd.stores.bitmap import Bitmap
@@ -201,16 +201,15 @@ class RelationRepair:
         """What to ask. `old` are the relations of the changed files in `base`."""
         importers = self._importers(base.touched, base.side.listing)
         planner = Planner(
-            self.store, base.records, changes, old, base.touched, importers, base.is_configured, self._text
+            self.store, base.records, changes, old, base.touched, importers, base.is_configured, self._file
         )
         try:
             return planner.plan()
         except ValueError as error:
             raise CorruptRelations(str(error)) from error
 
-    def _text(self, record: RelationRecord) -> bytes | None:
-        file = self.sources.get(record.path, record.blob, record.language)
-        return None if file is None else file.content
+    def _file(self, record: RelationRecord) -> SourceFile | None:
+        return self.sources.get(record.path, record.blob, record.language)
 
     def _importers(self, touched: Touched, listing: Bitmap) -> set[RepoPath]:
         """The files that import a package which is touched."""

@@ -124,6 +124,10 @@ class SourceFile:
         """From 0; lines end at a line feed."""
         return bisect_left(self._line_ends, site.start_byte)
 
+    def start_of(self, line: int) -> int:
+        """Where a line from 0 begins."""
+        return self._line_ends[line - 1] + 1 if line else 0
+
     @cached_property
     def _line_ends(self) -> list[int]:
         return [found.start() for found in re.finditer(rb"\n", self.content)]

@@ -3,7 +3,7 @@
 Of a callable that is what it gives back: where its header says so, the header without its parameters, else
 the lines that give something back too. Of a macro it is all, since what it says is said where it is used.
 Of a class, a struct, a module it is each line for itself: what is reached through a field depends on the
-field's line, and through the class on its header (`FileChange.resurfaces`).
+field's line, and through the class on its header and on what it embeds (`FileChange.resurfaces`).
 
 Comments, doc comments and docstrings are on no surface.
 """
@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from nibd.repair.relations.source_file import Key, SourceFile
+from nibd.stores.relation_types import RelationKind
 from nibd.stores.types import Level, Unit
 
 GIVES_BACK = re.compile(r"\b(return|yield|throw|raise)\b|=>")
@@ -53,6 +54,13 @@ def code_lines(lines: Iterable[str], language: str) -> Iterator[str]:
             yield text
 
 
+def gives_back(file: SourceFile, key: Key) -> list[str]:
+    """The lines of a callable that say what it gives back, the first without its parameters."""
+    unit = file.units[file.ordinals[key]]
+    said = surface(file, key) or [""]
+    return [_without_parameters(said[0], unit), *said[1:]]
+
+
 def surface(file: SourceFile, key: Key) -> list[str] | None:
     """The lines of a unit that are its surface; `None` when the file has no such unit."""
     ordinal = file.ordinals.get(key)
@@ -78,6 +86,16 @@ def header(file: SourceFile, key: Key) -> list[str]:
     unit = file.units[file.ordinals[key]]
     lines = file.own_texts[key].splitlines()[: unit.header_end_line - unit.start_line + 1]
     return list(code_lines(lines, file.language))
+
+
+def inherited(file: SourceFile, key: Key) -> list[str]:
+    """The lines of a class that say from what it inherits: of its header, and those on which Go embeds."""
+    lines = header(file, key)
+    if file.language != "go":
+        return lines
+    sites = (file.sites[i] for i in file.sites_by_unit.get(file.ordinals[key], ()))
+    embedding = {file.line_of(site) for site in sites if site.kind is RelationKind.INHERIT}
+    return [*lines, *code_lines((file.lines[line] for line in sorted(embedding)), file.language)]
 
 
 def declared(file: SourceFile, key: Key, name: str) -> list[str]:

@@ -1,0 +1,248 @@
+"""Transitions that reach a file through another one that did not change, or by names that it passes on.
+
+The traps of a family are played one after the other in one world, on one server, each in a folder of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from relations_world import Files, World
+
+CLASSES = """class A:
+    def run(self):
+        pass
+
+
+class B:
+    def run(self):
+        pass
+
+
+"""
+MAKE_A = CLASSES + "def make() -> A: ...\n"
+MAKE_B = CLASSES + "def make() -> B: ...\n"
+BELOW = "from .lib import Q\n\n\nclass R(Q):\n    pass\n"
+TYPED = CLASSES + "def make(x) -> A: ...\n"
+
+GO = """package c
+
+type A struct{}
+
+func (A) Run() {}
+
+type B struct{}
+
+func (B) Run() {}
+
+type S struct {
+\tA
+}
+"""
+OWN = "\nfunc (S) Run() {}\n"
+DEEPER = "\ntype T struct{ S }\n"
+GO_APP = 'package a\n\nimport "app/HERE/c"\n\nfunc F(s c.S) { s.Run() }\n'
+GO_DEEPER = GO_APP.replace("c.S", "c.T")
+GO_MAKE = GO + "\nfunc Make() A { return A{} }\n"
+GO_OTHER = "package b\n\ntype A struct{}\n\nfunc (A) Run() {}\n"
+GO_TAKES = """package c
+
+import "app/HERE/b"
+
+func Make() b.A { return b.A{} }
+
+var V = Make()
+"""
+GO_USES = 'package a\n\nimport "app/HERE/c"\n\nfunc F() {\n\tc.Make().Run()\n\tc.V.Run()\n}\n'
+
+TS = "export class A { run() {} }\nexport function make(): A { return new A() }\n"
+TS_APP = "import { A, make } from './index'\nfunction use(a: A) { a.run(); make().run() }\n"
+TS_TWO = "export class A { run() {} }\nexport class B { run() {} }\n"
+TS_A = TS_TWO + "export function make(): A { return new A() }\n"
+TS_B = TS_TWO + "export function make(): B { return new B() }\n"
+
+RUST = "pub trait T { fn run(&self) {} }\npub struct S;\nimpl T for S {}\n"
+RUST_APP = "use super::t::{S, T};\npub fn f(s: S) { s.run(); }\n"
+
+
+@dataclass(frozen=True)
+class Trap:
+    """`asks` names the sites that the server is asked about, as in `Scenario`, in the trap's own folder."""
+
+    name: str
+    before: Files
+    edits: Files
+    asks: Mapping[str, str]
+
+
+PYTHON = [
+    Trap(
+        "a changed return type that a variable of a module between is of",
+        {
+            "lib.py": MAKE_A,
+            "mid.py": "from .lib import make\n\nmade = make()\n",
+            "app.py": "from .mid import made\n\n\ndef use():\n    made.run()\n",
+            "far.py": "from . import mid\n\n\ndef use():\n    mid.made.run()\n",
+        },
+        {"lib.py": MAKE_B},
+        {"app.py": "mid made run", "far.py": "made run", "lib.py": "make B", "mid.py": "lib make make"},
+    ),
+    Trap(
+        "a changed return type that an attribute between is of, but not one that is declared",
+        {
+            "lib.py": MAKE_A,
+            "mid.py": "from .lib import A, make\n\n\nclass C:\n    def __init__(self):\n"
+            "        self.made = make()\n        self.told: A = make()\n",
+            "app.py": "from .mid import C\n\n\ndef use(c: C):\n    c.made.run()\n\n\ndef more(c: C):\n"
+            "    c.told.run()\n",
+        },
+        {"lib.py": MAKE_B},
+        {"app.py": "made run", "lib.py": "make B", "mid.py": "lib A make made make told A make"},
+    ),
+    Trap(
+        "a parameter more leaves what stands between what it was",
+        {
+            "lib.py": TYPED,
+            "mid.py": "from .lib import make\n\nmade = make(1)\n",
+            "app.py": "from .mid import made\n\n\ndef use():\n    made.run()\n",
+        },
+        {"lib.py": TYPED.replace("x", "x, y")},
+        {"lib.py": "make x y A", "mid.py": "make make"},
+    ),
+    Trap(
+        "a base class that inherits from another",
+        {
+            "lib.py": CLASSES + "class Q(A):\n    pass\n",
+            "mid.py": BELOW,
+            "app.py": "from .mid import R\n\n\ndef use(r: R):\n    r.run()\n",
+        },
+        {"lib.py": CLASSES + "class Q(B):\n    pass\n"},
+        {"app.py": "mid R run", "lib.py": "Q B", "mid.py": "lib Q Q"},
+    ),
+    Trap(
+        "a re-export that leads elsewhere, of what has other names where it is imported",
+        {
+            "one.py": MAKE_A,
+            "two.py": MAKE_A,
+            "pkg.py": "from .one import A, make\n",
+            "app.py": "from .pkg import make as mk, A as Q\n\n\ndef use(q: Q):\n"
+            "    q.run()\n    mk().run()\n",
+        },
+        {"pkg.py": "from .two import A, make\n"},
+        {"app.py": "make mk A Q Q run mk run", "pkg.py": "two A make"},
+    ),
+]
+
+GOLANG = [
+    Trap(
+        "a struct that embeds another type",
+        {"c/c.go": GO, "a/a.go": GO_APP},
+        {"c/c.go": GO.replace("\tA\n", "\t*B\n")},
+        {"a/a.go": "S Run", "c/c.go": "S B"},
+    ),
+    Trap(
+        "a struct within another that embeds another type",
+        {"c/c.go": GO + DEEPER, "a/a.go": GO_DEEPER},
+        {"c/c.go": GO.replace("\tA\n", "\tB\n") + DEEPER},
+        {"a/a.go": "T Run", "c/c.go": "S B"},
+    ),
+    Trap(
+        "a promoted method that a struct begins to have of its own",
+        {"c/c.go": GO + DEEPER, "a/a.go": GO_DEEPER},
+        {"c/c.go": GO + DEEPER + OWN},
+        {"a/a.go": "T Run", "c/c.go": "c S Run"},
+    ),
+    Trap(
+        "a promoted method that a struct begins to have of its own, in another file",
+        {"c/c.go": GO + DEEPER, "a/a.go": GO_DEEPER},
+        {"c/d.go": "package c\n" + OWN},
+        {"a/a.go": "T Run", "c/c.go": "Run Run", "c/d.go": "c S Run"},
+    ),
+    Trap(
+        "a changed return type that a variable of a package between is of",
+        {
+            "c/c.go": GO_MAKE,
+            "b/b.go": 'package b\n\nimport "app/HERE/c"\n\nvar X = c.Make()\n',
+            "a/a.go": 'package a\n\nimport "app/HERE/b"\n\nfunc F() { b.X.Run() }\n',
+        },
+        {"c/c.go": GO_MAKE.replace("A { return A", "B { return B")},
+        {"a/a.go": "X Run", "b/b.go": "Make", "c/c.go": "Make B B"},
+    ),
+    Trap(
+        "the package of a type that is given back is imported from elsewhere",
+        {"b/b.go": GO_OTHER, "d/b.go": GO_OTHER, "c/c.go": GO_TAKES, "a/a.go": GO_USES},
+        {"c/c.go": GO_TAKES.replace("HERE/b", "HERE/d")},
+        {"a/a.go": "Make Run V Run", "c/c.go": "c b A b A V Make"},
+    ),
+]
+
+RUSTED = [
+    Trap(
+        "a method of a trait that a type begins to have of its own",
+        {"t.rs": RUST, "app.rs": RUST_APP},
+        {"t.rs": RUST.replace("S {}", "S { fn run(&self) {} }")},
+        {"app.rs": "f s S s run", "t.rs": "T S run"},
+    ),
+]
+
+JAVASCRIPT = [
+    Trap(
+        "a changed return type that a variable of a module between is of",
+        {
+            "lib.ts": TS_A,
+            "mid.ts": "import { make } from './lib'\nexport const x = make()\n",
+            "app.ts": "import { x } from './mid'\nfunction use() { x.run() }\n",
+        },
+        {"lib.ts": TS_B},
+        {"app.ts": "x x run", "lib.ts": "make B B", "mid.ts": "make make"},
+    ),
+    Trap(
+        "a changed return type that a function between has without saying so",
+        {
+            "lib.ts": TS_A,
+            "mid.ts": "import { make } from './lib'\nexport function x() { return make() }\n",
+            "app.ts": "import { x } from './mid'\nfunction use() { x().run() }\n",
+        },
+        {"lib.ts": TS_B},
+        {"app.ts": "x x run", "lib.ts": "make B B", "mid.ts": "make make"},
+    ),
+]
+CHAINS: Mapping[str, tuple[Files, list[Trap]]] = {
+    "python": ({}, PYTHON),
+    "go": ({"go.mod": "module app\n\ngo 1.21\n"}, GOLANG),
+    "rust": (
+        {
+            "Cargo.toml": '[package]\nname = "app"\nversion = "0.1.0"\nedition = "2021"\n',
+            "src/lib.rs": "".join(f"mod t{n};\n" for n in range(len(RUSTED))),
+            **{f"src/t{n}/mod.rs": "mod app;\nmod t;\n" for n in range(len(RUSTED))},
+        },
+        RUSTED,
+    ),
+    "javascript": ({"tsconfig.json": '{"compilerOptions": {"module": "esnext", "types": []}}\n'}, JAVASCRIPT),
+}
+
+
+@pytest.mark.parametrize("family", CHAINS)
+def test_what_is_repaired_is_what_a_fresh_server_says(family: str, tmp_path: Path) -> None:
+    files, traps = CHAINS[family]
+    folders = [f"{'src/' if family == 'rust' else ''}t{n}" for n in range(len(traps))]
+    before = [placed(trap.before, folder) for trap, folder in zip(traps, folders, strict=True)]
+    all_files = {**files, **{path: text for each in before for path, text in each.items()}}
+    with World(tmp_path, family, all_files) as world:
+        world.relate()
+        for trap, folder in zip(traps, folders, strict=True):
+            world.commit(placed(trap.edits, folder))
+            made = world.relate()
+            _, verified = world.verify()
+            assert verified.differences == [], (trap.name, made.asked)
+            own = (each for each in made.asked.items() if each[0].startswith(f"{folder}/"))
+            assert {path.removeprefix(f"{folder}/"): names for path, names in own} == trap.asks, trap.name
+        assert world.differences() == []
+
+
+def placed(files: Files, folder: str) -> Files:
+    return {f"{folder}/{path}": text and text.replace("HERE", folder) for path, text in files.items()}
