@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from nibd.daemon.relations.losses import Losses, Lost
-from nibd.stores.types import RepositoryId
+from nibd.daemon.relations.unpublished import Unpublished
+from nibd.stores.types import CheckoutId, RepositoryId, TreeId
 
 HERE, THERE = RepositoryId("r"), RepositoryId("s")
 
@@ -45,3 +46,17 @@ def test_what_has_been_lost_since_they_were_begun_stays_lost() -> None:
     assert losses.lose(HERE, "a difference", discard=True), "more is to be discarded"
     losses.made(HERE, begun)
     assert (losses.of(HERE), losses.remade(HERE)) == (Lost("a difference", True), 1)
+
+
+def test_what_is_shown_is_not_relied_on_until_what_was_made_in_its_place_is_published() -> None:
+    unpublished, checkout, tree = Unpublished(), CheckoutId("c"), TreeId("1" * 40)
+    lost = Lost("a difference", True)
+    unpublished.put(checkout, tree, {"python": 1})
+    assert unpublished.instead_of(checkout, tree) is None
+    unpublished.put(checkout, tree, {"python": 2}, lost)
+    unpublished.put(checkout, tree, {"python": 3})  # verified, before anything was published
+    assert unpublished.instead_of(checkout, tree) == lost
+    assert unpublished.instead_of(checkout, TreeId("2" * 40)) is None
+    unpublished.taken(checkout, {"python": 3})
+    unpublished.put(checkout, tree, {"python": 4})
+    assert unpublished.instead_of(checkout, tree) is None

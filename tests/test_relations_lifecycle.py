@@ -243,9 +243,13 @@ def test_relations_that_are_damaged_are_noticed_said_and_made_anew(tmp_path: Pat
         assert after["generation"] > before["generation"]
 
 
-def test_relations_that_were_deleted_are_made_anew(tmp_path: Path) -> None:
+def test_relations_that_were_deleted_are_made_anew_for_what_is_shown_alone(tmp_path: Path) -> None:
     with LiveHome(tmp_path, "python") as home:
         repo = home.repository({"lib.py": LIB, "app.py": APP})
+        home.related(repo)
+        older = repo.git("rev-parse", "HEAD").strip()
+        repo.write("late.py", "late = 1\n")
+        repo.commit()
         home.related(repo)
         folder_of(home).clear_relations()
 
@@ -256,6 +260,10 @@ def test_relations_that_were_deleted_are_made_anew(tmp_path: Path) -> None:
                 return False
 
         wait_until(is_answered, WAIT_S, "the relations")
+        damaged = len(logged(home, "relations_damaged"))
+        with pytest.raises(RpcError, match="not shown are not made again"):
+            home.ask(repo, "references", name="greet", provider="static", at=older)
+        assert len(logged(home, "relations_damaged")) == damaged
 
 
 def test_waiting_for_relations_says_what_there_is_of_each_family(tmp_path: Path) -> None:

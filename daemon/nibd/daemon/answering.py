@@ -19,7 +19,7 @@ from nibd.daemon import wire
 from nibd.daemon.checkout_state import CheckoutState
 from nibd.daemon.coordinator import Coordinator
 from nibd.daemon.heads import HeadState
-from nibd.daemon.host import Host, unreadable_relations
+from nibd.daemon.host import Host, is_shown, unreadable_relations
 from nibd.daemon.reading import Reading
 from nibd.daemon.status import Standing, lag, standing, view_json
 from nibd.daemon.views import At, Wanted
@@ -93,7 +93,7 @@ class Answering:
         if result is None:
             raise self._host.not_served(state, await self._now(state), wanted[-1].views, at)
         if isinstance(result.found, StoreError):
-            raise self._unreadable(state, result.used, result.found, remade) from result.found
+            raise self._unreadable(state, at, result.used, result.found, remade) from result.found
         return result.publication, result.found
 
     async def described(
@@ -133,9 +133,10 @@ class Answering:
         return described | {"used": False} | ({"reason": reason} if reason else {})
 
     def _unreadable(
-        self, state: CheckoutState, used: frozenset[View], error: StoreError, remade: int | None
+        self, state: CheckoutState, at: At, used: frozenset[View], error: StoreError, remade: int | None
     ) -> RpcError:
         if isinstance(error, CorruptRelations):
-            self._coordinator.relations_damaged(state, error, remade)
-            return unreadable_relations(str(error))
+            shown = is_shown(state, at)
+            self._coordinator.relations_damaged(state, error, remade, shown=shown)
+            return unreadable_relations(str(error), shown=shown)
         return self._host.damage(state, used, error)

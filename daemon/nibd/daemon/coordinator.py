@@ -190,8 +190,15 @@ class Coordinator:
         """To be noted by who is about to read relations, for `relations_damaged`."""
         return self.relations.remade(state.checkout, state.published.snapshot) if state.published else None
 
-    def relations_damaged(self, state: CheckoutState, error: CorruptRelations, remade: int | None) -> None:
-        """A reader found that relations can't be read: have them made anew, unless they are lost anyway."""
+    def relations_damaged(
+        self, state: CheckoutState, error: CorruptRelations, remade: int | None, *, shown: bool = True
+    ) -> None:
+        """A reader found that relations can't be read: have them made anew, unless they are lost anyway.
+
+        Those that a snapshot names which is not `shown` may just have been made anew since, for another one.
+        """
+        if not shown and isinstance(error, MissingResolution):
+            return
         if self.relations.losses.of(state.checkout.repository) is None:
             discard = not isinstance(error, MissingResolution)
             self._lose_relations(state, str(error), remade, discard=discard)

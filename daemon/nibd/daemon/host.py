@@ -102,9 +102,20 @@ class Host:
         return RpcError(ErrorCode.VIEW_NOT_READY, f"{where}: the {names} view is not there yet: {why}")
 
 
-def unreadable_relations(why: str) -> RpcError:
-    """That relations were damaged, which the coordinator has been told."""
+def is_shown(state: CheckoutState, at: At) -> bool:
+    """Whether a request that rests on `at` reads the snapshot that the checkout shows."""
+    if at is None or state.published is None:
+        return True
+    commit = at.publication.commit if isinstance(at, Reading) else at
+    return commit == state.published.commit
+
+
+def unreadable_relations(why: str, *, shown: bool = True) -> RpcError:
+    """That relations were damaged, which the coordinator has been told; unless they are those of a snapshot
+    that is not `shown` any more, which are not made again."""
     again = "they are being made again, `nibd wait --view relations` tells when they are there"
+    if not shown:
+        again = "those of a snapshot that is not shown are not made again: ask without a commit"
     return RpcError(ErrorCode.VIEW_NOT_READY, f"the relations can't be read: {why}; {again}")
 
 

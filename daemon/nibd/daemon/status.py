@@ -65,7 +65,10 @@ async def relations_json(
     serving, record = now.relating[family], now.newest.snapshot.relations[family]
     upkeep = coordinator.relations
     record = upkeep.now(state.checkout.id, family, record)
-    lost = upkeep.losses.of(state.checkout.repository)
+    tree = now.newest.snapshot.tree
+    lost = upkeep.losses.of(state.checkout.repository) or upkeep.unpublished.instead_of(
+        state.checkout.id, tree
+    )
     failure = upkeep.failures.of(state.checkout.id, now.newest.snapshot.tree)
     if lost:
         why = f"the relations were damaged and are being made again: {lost.reason}"

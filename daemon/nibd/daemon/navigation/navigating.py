@@ -19,7 +19,7 @@ from nibd.daemon.answers import Blobs
 from nibd.daemon.checkout_state import CheckoutState
 from nibd.daemon.coordinator import Coordinator
 from nibd.daemon.heads import HeadState
-from nibd.daemon.host import NEEDS_STRUCTURE, Host, unreadable_relations
+from nibd.daemon.host import NEEDS_STRUCTURE, Host, is_shown, unreadable_relations
 from nibd.daemon.navigation.live_answers import LiveAnswers
 from nibd.daemon.navigation.question import OF_FILES, OPERATIONS, Question
 from nibd.daemon.navigation.shown_places import Answered, ShownPlaces
@@ -109,8 +109,9 @@ class Navigating:
         try:
             return await self._answer(state, at, question, provider or AUTO)
         except CorruptRelations as error:
-            self._coordinator.relations_damaged(state, error, remade)
-            raise unreadable_relations(str(error)) from error
+            shown = is_shown(state, at)
+            self._coordinator.relations_damaged(state, error, remade, shown=shown)
+            raise unreadable_relations(str(error), shown=shown) from error
         except StoreError as error:
             raise self._host.damage(state, NEEDS_STRUCTURE, error) from error
 

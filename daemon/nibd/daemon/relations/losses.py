@@ -47,7 +47,10 @@ class Losses:
         return self._remade[repository]
 
     def made(self, repository: RepositoryId, known: Lost | None) -> None:
-        """They were made by work that began when `known` was. What has been lost since then still is."""
+        """They were made by work that began when `known` was. What has been lost since then still is.
+
+        Until that is published what is shown is what was lost (`Unpublished.instead_of`).
+        """
         if known is not None:
             self._remade[repository] += 1
             if self._lost.get(repository) is known:

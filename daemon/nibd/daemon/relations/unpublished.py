@@ -6,6 +6,7 @@ of an older one's, which nobody would show any more.
 
 from __future__ import annotations
 
+from nibd.daemon.relations.losses import Lost
 from nibd.ipc.messages import JsonObject
 from nibd.stores.types import CheckoutId, TreeId
 
@@ -15,6 +16,7 @@ class Unpublished:
 
     def __init__(self) -> None:
         self._held: dict[CheckoutId, tuple[TreeId, JsonObject]] = {}
+        self._lost: dict[CheckoutId, Lost] = {}
 
     def has(self, checkout: CheckoutId, tree: TreeId) -> bool:
         held = self._held.get(checkout)
@@ -25,9 +27,17 @@ class Unpublished:
         held = self._held.get(checkout)
         return dict(held[1]) if held and held[0] == tree else {}
 
-    def put(self, checkout: CheckoutId, tree: TreeId, records: JsonObject) -> None:
-        """In place of what waits."""
+    def instead_of(self, checkout: CheckoutId, tree: TreeId) -> Lost | None:
+        """Why what is published of this tree is not to be relied on, where what waits was made for that."""
+        return self._lost.get(checkout) if self.has(checkout, tree) else None
+
+    def put(self, checkout: CheckoutId, tree: TreeId, records: JsonObject, lost: Lost | None = None) -> None:
+        """In place of what waits. `lost`: why what is published had to be made anew."""
+        lost = lost or self.instead_of(checkout, tree)
+        self.forget(checkout)
         self._held[checkout] = (tree, records)
+        if lost:
+            self._lost[checkout] = lost
 
     def add(self, checkout: CheckoutId, tree: TreeId, records: JsonObject) -> None:
         """Beside what waits for the tree."""
@@ -44,3 +54,4 @@ class Unpublished:
 
     def forget(self, checkout: CheckoutId) -> None:
         self._held.pop(checkout, None)
+        self._lost.pop(checkout, None)

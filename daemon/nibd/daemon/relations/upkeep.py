@@ -319,9 +319,9 @@ class Upkeep:
             log.info("audit_put_off", reasons=result["put_off"])
         if result["unmeasured"]:
             log.info("agreement_put_off", reasons=result["unmeasured"])
-        if work.method == "relate":
-            self.losses.made(checkout.repository, lost)
-        self._note(checkout, result)
+        remade = lost if work.method == "relate" else None
+        self.losses.made(checkout.repository, remade)
+        self._note(checkout, result, remade)
         if result["later"]:
             log.info("relations_later", reasons=result["later"])
         records = {family: decode_view(record) for family, record in result["families"].items()}
@@ -340,11 +340,11 @@ class Upkeep:
         elif work.method in WORKS and not result["later"] and not any(map(lacks_answers, records.values())):
             self._pauses.end(checkout.id)
 
-    def _note(self, checkout: Checkout, result: JsonObject) -> None:
-        """Keep what a navigator answered."""
+    def _note(self, checkout: Checkout, result: JsonObject, lost: Lost | None = None) -> None:
+        """Keep what a navigator answered, which was made since what is published was `lost`."""
         tree = TreeId(result["tree"])
         if result["families"]:
-            self.unpublished.put(checkout.id, tree, result["families"])
+            self.unpublished.put(checkout.id, tree, result["families"], lost)
         self.waiting[checkout.id] = result["later"]
         if result["later"]:
             self._installed.drop(checkout.id)
