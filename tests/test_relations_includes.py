@@ -160,3 +160,17 @@ def test_a_source_is_asked_alone_and_a_header_with_who_includes_it(tmp_path: Pat
         world.commit({"lib.h": f"int third(void);\n{lib.replace('n) {', 'n) { n++;')}"})
         assert set(world.relate().asked) <= {"lib.h", "app.c", "b.c"}
         assert world.differences() == []
+
+
+def test_what_was_included_in_vain_is_there_and_what_it_makes_is_asked_about_after_it(tmp_path: Path) -> None:
+    files = {
+        "base.h": "#pragma once\nstruct A { void run(); };\n",
+        "app.cpp": '#include "base.h"\n#include "late.h"\nusing ns::make;\n\n'
+        "void use() { auto v = make(); v.run(); }\n",
+    }
+    with World(tmp_path, "c", files) as world:
+        world.relate()
+        world.commit({"late.h": '#pragma once\n#include "base.h"\nnamespace ns { A make(); }\n'})
+        assert world.relate().asked["app.cpp"] == "ns make use v make v run"
+        assert world.targets("app.cpp", "run") == ["base.h:A:run"]
+        assert world.differences() == []

@@ -65,6 +65,15 @@ TS_TWO = "export class A { run() {} }\nexport class B { run() {} }\n"
 TS_A = TS_TWO + "export function make(): A { return new A() }\n"
 TS_B = TS_TWO + "export function make(): B { return new B() }\n"
 
+TS_LATE = """import { A } from './one'
+export default function mk(): A { return new A() }
+export function make(): A { return new A() }
+"""
+TS_EARLY = """import made from './late'
+import * as late from './late'
+function use() { made().run(); late.make().run() }
+"""
+
 RUST = "pub trait T { fn run(&self) {} }\npub struct S;\nimpl T for S {}\n"
 RUST_APP = "use super::t::{S, T};\npub fn f(s: S) { s.run(); }\n"
 
@@ -190,6 +199,54 @@ RUSTED = [
 ]
 
 JAVASCRIPT = [
+    Trap(
+        "a star that passes on another module, through another one",
+        {
+            "one.ts": TS,
+            "two.ts": TS,
+            "inner.ts": "export * from './one'\n",
+            "index.ts": "export * from './inner'\n",
+            "app.ts": TS_APP,
+        },
+        {"inner.ts": "export * from './two'\n"},
+        {"app.ts": "A make a A a run make run"},
+    ),
+    Trap(
+        "a star that is gone",
+        {"one.ts": TS, "index.ts": "export * from './one'\n", "app.ts": TS_APP},
+        {"index.ts": "export {}\n"},
+        {"app.ts": "A make a A a run make run"},
+    ),
+    Trap(
+        "a barrel that is gone",
+        {"one.ts": TS, "index.ts": "export * from './one'\n", "app.ts": TS_APP},
+        {"index.ts": None},
+        {"app.ts": "A make a A a run make run"},
+    ),
+    Trap(
+        "a star more, of a module that came",
+        {"one.ts": TS, "index.ts": "export * from './one'\n", "app.ts": TS_APP},
+        {"new.ts": "export const fresh = 1\n", "index.ts": "export * from './one'\nexport * from './new'\n"},
+        {"new.ts": "fresh"},
+    ),
+    Trap(
+        "a module that comes for a default and for all that it has",
+        {"one.ts": TS, "app.ts": TS_EARLY},
+        {"late.ts": TS_LATE},
+        {"app.ts": "made late made run late make run", "late.ts": "A mk A A make A A"},
+    ),
+    Trap(
+        "a module that comes beside the index of a folder of its name",
+        {"index/index.ts": TS, "app.ts": TS_APP},
+        {"index.ts": "export const other = 1\n"},
+        {"app.ts": "A make a A a run make run", "index.ts": "other"},
+    ),
+    Trap(
+        "another default",
+        {"lib.ts": TS_TWO + "export default A\n", "app.ts": "import Q from './lib'\n(q: Q) => q.run()\n"},
+        {"lib.ts": TS_TWO + "export default B\n"},
+        {"app.ts": "Q q Q run", "lib.ts": "B"},
+    ),
     Trap(
         "a changed return type that a variable of a module between is of",
         {

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
+from nibd.repair.relations.barrels import Barrels, Modules
 from nibd.repair.relations.between import Between
 from nibd.repair.relations.by_scope import has_names_by_scope, is_by_scope
 from nibd.repair.relations.configuration import UNTOUCHED, Touched
@@ -52,7 +53,8 @@ class Planner:
     """`base` holds the records of the old tree; `old` gives those of changed files.
 
     `importers` are the files that import one of the packages that are touched. `is_configured`: some
-    configuration changed, however far that reaches. `file` gives an unchanged one.
+    configuration changed, however far that reaches. `file` gives an unchanged one, `modules` what each
+    imports.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Planner:
         importers: Collection[RepoPath] = (),
         is_configured: bool = False,
         file: Callable[[RelationRecord], SourceFile | None] = lambda _: None,
+        modules: Modules = lambda: (),
     ) -> None:
         self._store = store
         self._file = file
@@ -77,6 +80,7 @@ class Planner:
         self._elsewhere: dict[RepoPath, Asked] = {}
         self._names = Names(store, base, changes, self._text)
         self._hidden = Hidden(store, base, changes, self._names.linked)
+        self._barrels = Barrels(store, base, changes, modules, file)
         self._between = Between(store, base, changes, file)
 
     def plan(self) -> Plan:
@@ -101,6 +105,11 @@ class Planner:
             self._by_hidden(record, reach)
         for record in self._records(self._store.naming(self._names.all(), self._base)):
             self._by_name(record, reach)
+        for record, sites in self._barrels.imports() if self._base else ():
+            self._asked(record)
+            wide = reach.setdefault(record.path, {})
+            for index in sites:
+                wide.setdefault(index, "turned")
         cut, room = self._extend(reach)
         for asked in self._elsewhere.values():
             asked.later = {i: rule for i, rule in asked.later.items() if i not in asked.why}

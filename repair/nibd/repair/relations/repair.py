@@ -201,7 +201,15 @@ class RelationRepair:
         """What to ask. `old` are the relations of the changed files in `base`."""
         importers = self._importers(base.touched, base.side.listing)
         planner = Planner(
-            self.store, base.records, changes, old, base.touched, importers, base.is_configured, self._file
+            self.store,
+            base.records,
+            changes,
+            old,
+            base.touched,
+            importers,
+            base.is_configured,
+            self._file,
+            lambda: self._modules(base.side.listing),
         )
         try:
             return planner.plan()
@@ -210,6 +218,15 @@ class RelationRepair:
 
     def _file(self, record: RelationRecord) -> SourceFile | None:
         return self.sources.get(record.path, record.blob, record.language)
+
+    def _modules(self, listing: Bitmap) -> Iterator[tuple[RepoPath, str]]:
+        """What each file of the family imports, as it is written."""
+        paths = {
+            row: path
+            for row, path, language in self.structure.paths(listing)
+            if language in FAMILIES[self.family]
+        }
+        return ((paths[row], module) for row, module in self.structure.modules(paths))
 
     def _importers(self, touched: Touched, listing: Bitmap) -> set[RepoPath]:
         """The files that import a package which is touched."""
