@@ -529,6 +529,13 @@ TRAPS = [
         asks={"app.py": "run", "tool.py": "run"},
     ),
     Scenario(
+        "a module of the name of one of the standard library",
+        {"app.py": "import colorsys\nimport os\n\n\ndef use():\n    colorsys.rgb_to_hls(1, 2, 3)\n"},
+        {"colorsys.py": "def rgb_to_hls(): ...\n"},
+        asks={"app.py": "colorsys os use colorsys rgb_to_hls", "colorsys.py": "rgb_to_hls"},
+        refers={("app.py", "rgb_to_hls", 0): ["colorsys.py:rgb_to_hls:rgb_to_hls"]},
+    ),
+    Scenario(
         "a stub beside a module, to which names lead as before",
         {
             "base.py": CLASSES,

@@ -66,6 +66,7 @@ class Names:
         self._joined = frozenset[str]().union(*(each.seen(each.joined) for each in all_))
         ends = [change for change in changes.values() if change.old is None or change.new is None]
         self._modules = frozenset[str]().union(*(change.turned for change in ends))
+        self._come = {module_of(change.new.path)[1] for change in ends if change.new}
         self._places = {module_of(file.path) for file in map(_only, ends)}
         self.tell = not any(file.path.endswith(_DECLARING) for file in map(_only, ends))
         """Whether a name that leads into a file that came leads to that file."""
@@ -187,6 +188,10 @@ class Names:
             return False
         if not relation.targets:
             return True
+        if relation.site.name in self._come and any(
+            each.is_external and not each.name for each in relation.targets
+        ):
+            return True  # a module of the tree comes before one that is installed
         inside = [target for target in relation.targets if not target.is_external]
         return any(
             target.path in self._changes or module_of(target.path) in self._places for target in inside
