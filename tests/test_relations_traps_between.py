@@ -169,7 +169,7 @@ GOLANG = [
         "a promoted method that a struct begins to have of its own, in another file",
         {"c/c.go": GO + DEEPER, "a/a.go": GO_DEEPER},
         {"c/d.go": "package c\n" + OWN},
-        {"a/a.go": "T Run", "c/c.go": "Run Run", "c/d.go": "c S Run"},
+        {"a/a.go": "T Run", "c/c.go": "c Run Run", "c/d.go": "c S Run"},
     ),
     Trap(
         "a changed return type that a variable of a package between is of",
