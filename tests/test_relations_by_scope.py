@@ -111,7 +111,9 @@ def test_parameters_and_what_is_declared_without_being_exported_are_local(text: 
         ("const c = 1;\nfunction d() {}\nexport default d;\n", "t.ts", "d"),
         ("export const c = { k: 1 };\nconst d = 1;\n", "t.ts", "c k"),
         ("export interface I { m: string }\nclass C { n() {} }\n", "t.ts", "I m n"),
-        ("const c = 1;\nmodule.exports = { c };\n", "t.js", "c exports"),
+        ("const c = 1;\nfunction d() {}\nexport const e = { c, d() {} };\n", "t.ts", "c d e"),
+        ("function c() {}\nexport {\n  c, // as before; kept\n};\n", "t.ts", "c"),
+        ("export /* new */ function c() {}\nexport default /* so */ c\n", "t.ts", "c"),
         ("const c = require('./c');\nconst d = c;\n", "t.js", ""),
     ],
 )
@@ -129,10 +131,16 @@ def test_a_module_shows_what_it_exports_and_members(text: str, path: str, seen: 
         ("const c = require('./c');\n", "typescript"),
         ("import './a';\ndeclare global { interface I {} }\n", "typescript"),
         ("export {};\ndeclare module './b' { interface I {} }\n", "typescript"),
+        ("// we export none of it\ndeclare const c: string;\n", "typescript"),
+        ("declare namespace N {\n  export interface I {}\n}\n", "typescript"),
+        ("// import order matters\nconst c = 1;\n", "typescript"),
+        ("const c = import('./c');\n", "typescript"),
+        ("export {};\nexport as namespace N;\n", "typescript"),
+        ("const c = 1;\nmodule.exports = c;\n", "javascript"),
         ("def c(): pass\n", "python"),
     ],
 )
-def test_a_script_shows_everything(text: str, language: str) -> None:
+def test_a_script_and_a_common_module_show_everything(text: str, language: str) -> None:
     assert shown(source(text, "t.ts", language)) is None
 
 

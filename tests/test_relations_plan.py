@@ -131,7 +131,8 @@ RUN = "export const run = 1;\n"
         ("const x = [run];\n", {}, {"b.ts": ("export {};\n", RUN)}, ""),
         ("const x = [y.run];\n", {}, {"b.ts": ("export {};\n", RUN)}, ""),
         ("const x = [y.run];\n", {"y": "app.ts"}, {"b.ts": ("export {};\n", RUN)}, "run:turned"),
-        ("const x = { run: 1 };\n", {}, {"b.ts": ("export {};\n", RUN)}, ""),
+        ("const x = { run: 1 };\n", {}, {"b.ts": ("export {};\n", RUN)}, "run:turned"),
+        ("const run = (x) => x;\n", {}, {"b.ts": ("export {};\n", RUN)}, ""),
     ],
 )
 def test_in_typescript_an_import_tells_of_the_bare_names_that_it_binds(

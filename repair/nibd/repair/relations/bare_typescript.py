@@ -25,9 +25,9 @@ _GO_ON = frozenset(
 )
 """Words that an expression or a type follows."""
 _DECLARE = frozenset(b"const let var function class interface type enum namespace".split())
-_LINE = 80
+_LINE = 200
 """Bytes in which `export` is looked for."""
-_EXPORTED = re.compile(rb"\bexport\s+(?:\w+\s+)*\Z")
+_EXPORTED = re.compile(rb"\bexport\b[^;{}]*\Z")
 _KEY = re.compile(rb"\s*(?:[?!]?\s*:|=(?![=>])|`)")
 """Behind a name that may be a key, an attribute with its value, a default, or a tag."""
 _BRACKET = re.compile(rb"[()\[\]{}]")
@@ -61,6 +61,10 @@ def is_local(site: Site, content: bytes) -> bool:
         line = before[: -len(word)][-_LINE:]
         return word in _DECLARE and not _EXPORTED.search(line)
     return before.endswith(b"(") or (before.endswith(b",") and _opening(before) == b"(")
+
+
+def is_member(site: Site, content: bytes) -> bool:
+    return _before(site, content).endswith(b".")
 
 
 def _before(site: Site, content: bytes) -> bytes:

@@ -26,7 +26,13 @@ LANGUAGES = frozenset({"javascript", "typescript", "tsx"})
 Modules = Callable[[], Iterable[tuple[RepoPath, str]]]
 """Gives each file of the old tree with each path that it imports, as it is written."""
 
-_STATEMENT = re.compile(rb"""\b(import|export)\b([^;'"]*?)\bfrom\s*["']([^"']+)["']""")
+_STATEMENT = re.compile(
+    rb"""(?:^|;)[ \t]*(import|export)\b"""
+    rb"""((?://[^\n]*|/\*(?:(?!\*/).)*\*/|/(?![/*])|(?!\b(?:import|export)\b)[^;'"/])*?)"""
+    rb"""\bfrom\s*["']([^"']+)["']""",
+    re.MULTILINE | re.DOTALL,
+)
+"""No other begins within one; in comments may stand anything."""
 _STAR = re.compile(rb"""^\s*export\s*\*\s*from\s*["']([^"']+)["']""", re.MULTILINE)
 _DEFAULT = re.compile(rb"^\s*export\s+default\b.*", re.MULTILINE)
 _DEFAULT_NAME = "default"

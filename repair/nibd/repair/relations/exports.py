@@ -2,41 +2,40 @@
 
 A module shows what it exports, and members of that; one that exports nothing, such as most tests, shows
 nothing. A script, which is no module, declares for all files, and so does what a module says it declares
-globally or for another module.
+globally or for another module. What is not certain to be a module counts as a script, and what is not
+certain to be local as shown.
 """
 
 from __future__ import annotations
 
 import re
 
-from nibd.repair.relations.bare_typescript import is_local
+from nibd.repair.relations.bare_typescript import is_bare, is_local, is_member
 from nibd.repair.relations.source_file import SourceFile
-from nibd.stores.relation_types import RelationKind
+from nibd.stores.relation_types import RelationKind, Site
 
 _LANGUAGES = frozenset({"javascript", "typescript", "tsx"})
 _BINDING = frozenset({RelationKind.DEFINITION, RelationKind.WRITE, RelationKind.IMPORT})
-_IMPORT = re.compile(rb"^\s*import\b", re.MULTILINE)
+_MODULE = re.compile(rb"""^(?:import\s*["'{*\w]|export\s*[{*=\w])""", re.MULTILINE)
+"""At the begin of a line: within a namespace of a script `export` is further in, and in most comments too."""
 _EXPORT = re.compile(rb"\bexport\b")
-_COMMON_IMPORT = re.compile(rb"\brequire\s*\(")
+_COMMON = re.compile(rb"\brequire\s*\(|\bexports\b")
 _COMMON_EXPORT = re.compile(rb"\bexports\b")
-_LISTED = re.compile(rb"\bexports?\s*(?:default\b|=|(?:type\s*)?\{)([^;}]*)")
-"""What is exported by its name: the first words behind it."""
-_LIST = 2_000
-"""Bytes."""
-_WORD = re.compile(rb"[\w$]+")
-_FOR_ALL = re.compile(rb"\bdeclare\s+(?:global|module)\b")
+_COMMENTS = rb"(?:\s|/\*(?:(?!\*/).)*\*/|//[^\n]*\n)*"
+_BY_NAME = re.compile(rb"\bexport\b" + _COMMENTS + rb"(?:default\b|=)" + _COMMENTS + rb"([\w$]+)", re.DOTALL)
+_FOR_ALL = re.compile(rb"\bdeclare\s+(?:global|module)\b|\bexport\s+as\s+namespace\b")
 
 
 def shown(file: SourceFile) -> frozenset[str] | None:
     """`None`: all that are visible."""
     if file.language not in _LANGUAGES or declares_for_all(file):
         return None
-    if not _exports(file):
+    if file.language == "javascript" and _COMMON_EXPORT.search(file.content):
+        return None
+    if not _EXPORT.search(file.content):
         return frozenset()
-    listed = (found[1][:_LIST] for found in _LISTED.finditer(file.content))
-    names = {word.decode("utf-8", "replace") for text in listed for word in _WORD.findall(text)}
-    binding = (site for site in file.sites if site.kind in _BINDING)
-    return frozenset(names.union(site.name for site in binding if not is_local(site, file.content)))
+    names = {found[1].decode("utf-8", "replace") for found in _BY_NAME.finditer(file.content)}
+    return frozenset(names.union(site.name for site in file.sites if _is_shown(site, file.content)))
 
 
 def declares_for_all(file: SourceFile) -> bool:
@@ -44,10 +43,14 @@ def declares_for_all(file: SourceFile) -> bool:
 
 
 def _is_module(file: SourceFile) -> bool:
-    is_common = file.language == "javascript" and _COMMON_IMPORT.search(file.content)
-    return bool(is_common or _IMPORT.search(file.content) or _exports(file))
+    is_common = file.language == "javascript" and _COMMON.search(file.content)
+    return bool(is_common or _MODULE.search(file.content))
 
 
-def _exports(file: SourceFile) -> bool:
-    is_common = file.language == "javascript" and _COMMON_EXPORT.search(file.content)
-    return bool(is_common or _EXPORT.search(file.content))
+def _is_shown(site: Site, content: bytes) -> bool:
+    """Names in lists of exports are imports as sites; what stands in an object by its name alone is read."""
+    if site.kind in _BINDING:
+        return not is_local(site, content)
+    if site.kind is not RelationKind.READ:
+        return False
+    return not is_bare(site, content) and not is_member(site, content)

@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
+from nibd.repair.relations.bare_typescript import is_local
 from nibd.repair.relations.by_scope import is_bare
 from nibd.repair.relations.exports import declares_for_all
 from nibd.repair.relations.file_change import FileChange
@@ -103,8 +104,9 @@ class _ModuleShadows:
             return False
         if not all(target.path == path and not target.is_external for target in relation.targets or ()):
             return True
-        # A key of an object leads to itself while its type has none of its name, which is a fault in code.
-        return site.kind is not RelationKind.DEFINITION and not self.is_by_import(relation, text)
+        content = text()
+        is_declared = content is not None and is_local(site, content)
+        return not is_declared and not self.is_by_import(relation, text)
 
     def is_by_import(self, relation: Relation, text: Text) -> bool:
         if relation.site.name in self._for_all or relation.site.kind is RelationKind.IMPORT:
