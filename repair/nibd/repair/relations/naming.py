@@ -13,7 +13,7 @@ from functools import cache, partial
 from nibd.repair.relations.by_scope import has_owners, owner
 from nibd.repair.relations.file_change import FileChange
 from nibd.repair.relations.imports import module_of
-from nibd.repair.relations.shadows import Shadows, shadows
+from nibd.repair.relations.shadows import Shadows, is_own, shadows
 from nibd.repair.relations.source_file import SourceFile
 from nibd.stores.bitmap import Bitmap
 from nibd.stores.relation_records import RelationRecord
@@ -37,6 +37,9 @@ class Turned:
 
     found: list[int] = field(default_factory=list)
     """Those that may lead elsewhere."""
+    keys: list[int] = field(default_factory=list)
+    """Those that lead to themselves, as keys of objects do whose type has none of their name: they seldom
+    lead elsewhere."""
     nowhere: list[int] = field(default_factory=list)
     """Those that lead nowhere and may lead somewhere."""
     imports: list[int] = field(default_factory=list)
@@ -113,7 +116,8 @@ class Names:
             if is_by_import and each.site.name in imported:
                 turned.later.append(i)
             elif each.targets:
-                turned.found.append(i)
+                is_key = each.site.kind is RelationKind.DEFINITION and is_own(record.path, each)
+                (turned.keys if is_key else turned.found).append(i)
             elif not is_by_import:
                 turned.nowhere.append(i)
         turned.imports = imports

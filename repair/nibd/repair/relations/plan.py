@@ -78,6 +78,8 @@ class Planner:
         self._importers = importers
         self._is_configured = is_configured
         self._elsewhere: dict[RepoPath, Asked] = {}
+        self._keys: Reach = {}
+        """To be asked where there is room after all others."""
         self._names = Names(store, base, changes, self._text)
         self._hidden = Hidden(store, base, changes, self._names.linked)
         self._barrels = Barrels(store, base, changes, modules, file)
@@ -110,11 +112,13 @@ class Planner:
             wide = reach.setdefault(record.path, {})
             for index in sites:
                 wide.setdefault(index, "turned")
-        cut, room = self._extend(reach)
+        cut, room = self._extend(reach, MAX_REACH)
+        cut_keys, left = self._extend(self._keys, room // 2)
+        room -= room // 2 - left
         for asked in self._elsewhere.values():
             asked.later = {i: rule for i, rule in asked.later.items() if i not in asked.why}
         elsewhere = {path: asked for path, asked in self._elsewhere.items() if asked.why}
-        return Plan(elsewhere, within, cut, room)
+        return Plan(elsewhere, within, cut + cut_keys, room)
 
     def _by_configuration(self) -> None:
         for _, record in self._store.packed(self._base):
@@ -200,6 +204,7 @@ class Planner:
         asked, wide = self._asked(record), reach.setdefault(record.path, {})
         for index in turned.found:
             wide.setdefault(index, "turned")
+        self._keys[record.path] = dict.fromkeys(turned.keys, "turned")
         asked.add(turned.nowhere, "turned")
         asked.add(names.findable(record, joined), "joined")
         if turned.later:
@@ -275,9 +280,9 @@ class Planner:
                 why.setdefault(index, "package")
         return why
 
-    def _extend(self, reach: Reach) -> tuple[int, int]:
+    def _extend(self, reach: Reach, room: int) -> tuple[int, int]:
         """Add the sites of wide rules, files with few first; how many were too many, and the room left."""
-        room, cut = MAX_REACH, 0
+        cut = 0
         for path, wide in sorted(reach.items(), key=lambda entry: (len(entry[1]), entry[0])):
             if len(wide) <= room:
                 room -= len(wide)

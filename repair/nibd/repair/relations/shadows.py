@@ -102,7 +102,7 @@ class _ModuleShadows:
             return True
         if site.name not in self._appeared:
             return False
-        if not all(target.path == path and not target.is_external for target in relation.targets or ()):
+        if not is_own(path, relation):
             return True
         content = text()
         is_declared = content is not None and is_local(site, content)
@@ -112,6 +112,11 @@ class _ModuleShadows:
         if relation.site.name in self._for_all or relation.site.kind is RelationKind.IMPORT:
             return False
         return _is_bare(relation, text, self._language)
+
+
+def is_own(path: RepoPath, relation: Relation) -> bool:
+    """Whether a site of the file at `path` leads to nothing outside of it."""
+    return all(target.path == path and not target.is_external for target in relation.targets or ())
 
 
 def _is_bare(relation: Relation, text: Text, language: str) -> bool:
