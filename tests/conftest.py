@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from daemon_world import Daemon, running_at_home
 from gitrepo import Repo
@@ -18,6 +19,10 @@ from nibd.repair.embedding_profile import missing_dense
 # that it imports.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# An example that takes long says how busy the machine is.
+settings.register_profile("nibd", deadline=None)
+settings.load_profile("nibd")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
