@@ -28,6 +28,17 @@ MAKE_A = CLASSES + "def make() -> A: ...\n"
 MAKE_B = CLASSES + "def make() -> B: ...\n"
 BELOW = "from .lib import Q\n\n\nclass R(Q):\n    pass\n"
 TYPED = CLASSES + "def make(x) -> A: ...\n"
+PY_NESTED = """from .lib import make, other
+
+
+def outer():
+    item = make()
+
+    def inner():
+        item.run()
+
+    return inner
+"""
 
 GO = """package c
 
@@ -58,6 +69,16 @@ func Make() b.A { return b.A{} }
 var V = Make()
 """
 GO_USES = 'package a\n\nimport "app/HERE/c"\n\nfunc F() {\n\tc.Make().Run()\n\tc.V.Run()\n}\n'
+GO_NESTED = """package a
+
+import "app/HERE/c"
+
+func F() {
+\titem := c.Make()
+\tinner := func() { item.Run() }
+\tinner()
+}
+"""
 
 TS = "export class A { run() {} }\nexport function make(): A { return new A() }\n"
 TS_APP = "import { A, make } from './index'\nfunction use(a: A) { a.run(); make().run() }\n"
@@ -65,6 +86,12 @@ TS_TWO = "export class A { run() {} }\nexport class B { run() {} }\n"
 TS_A = TS_TWO + "export function make(): A { return new A() }\n"
 TS_B = TS_TWO + "export function make(): B { return new B() }\n"
 
+TS_NESTED = """import { make } from './lib'
+function outer() {
+  const item = make()
+  function inner() { item.run() }
+}
+"""
 TS_LATE = """import { A } from './one'
 export default function mk(): A { return new A() }
 export function make(): A { return new A() }
@@ -89,6 +116,18 @@ class Trap:
 
 
 PYTHON = [
+    Trap(
+        "a changed return type of what is held by a local and used in a function within",
+        {"lib.py": MAKE_A, "app.py": PY_NESTED.replace(", other", "")},
+        {"lib.py": MAKE_B},
+        {"app.py": "lib make make run", "lib.py": "make B"},
+    ),
+    Trap(
+        "another value of a local that is used in a function within",
+        {"lib.py": MAKE_A + "def other() -> B: ...\n", "app.py": PY_NESTED},
+        {"app.py": PY_NESTED.replace("make()", "other()")},
+        {"app.py": "outer item other item run inner"},
+    ),
     Trap(
         "a changed return type that a variable of a module between is of",
         {
@@ -148,6 +187,12 @@ PYTHON = [
 
 GOLANG = [
     Trap(
+        "a changed return type of what is held by a local and used in a function within",
+        {"c/c.go": GO_MAKE, "a/a.go": GO_NESTED},
+        {"c/c.go": GO_MAKE.replace("Make() A { return A", "Make() B { return B")},
+        {"a/a.go": "Make Run", "c/c.go": "Make B B"},
+    ),
+    Trap(
         "a struct that embeds another type",
         {"c/c.go": GO, "a/a.go": GO_APP},
         {"c/c.go": GO.replace("\tA\n", "\t*B\n")},
@@ -199,6 +244,12 @@ RUSTED = [
 ]
 
 JAVASCRIPT = [
+    Trap(
+        "a changed return type of what is held by a local and used in a function within",
+        {"lib.ts": TS_A, "app.ts": TS_NESTED},
+        {"lib.ts": TS_B},
+        {"app.ts": "make make item run", "lib.ts": "make B B"},
+    ),
     Trap(
         "a star that passes on another module, through another one",
         {

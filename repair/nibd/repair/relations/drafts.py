@@ -117,8 +117,9 @@ class Draft:
         return [self.file.sites[i] for i in indexes]
 
     def _units(self, sites: Collection[Site]) -> set[int]:
-        """The units that these stand in; for the base of a class those within it too."""
-        found = {site.unit for site in sites}
+        """The units that these stand in, and those within that see what is local there; for the base of a
+        class those within it."""
+        found = self.file.with_nested({site.unit for site in sites})
         inside = {site.unit for site in sites if site.kind is RelationKind.INHERIT}
         for ordinal, unit in enumerate(self.file.units if inside else ()):
             if unit.parent in inside:

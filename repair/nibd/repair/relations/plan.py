@@ -181,12 +181,16 @@ class Planner:
         everywhere = any(map(self._passes_any, changed.values()))
         if referring or everywhere:
             self._asked(record)
-            units = {record.unit_of[i] for i in referring}
+            units = self._with_nested(record, {record.unit_of[i] for i in referring})
             within = [i for i, unit in enumerate(record.unit_of) if everywhere or unit in units]
             if not everywhere:
                 within = self._by_type(record, within)
             wide = reach.setdefault(record.path, {})
             wide.update(dict.fromkeys(within, "surface"))
+
+    def _with_nested(self, record: RelationRecord, units: set[int]) -> set[int]:
+        file = self._file(record) if units else None
+        return units if file is None else file.with_nested(units)
 
     def _by_type(self, record: RelationRecord, sites: list[int]) -> list[int]:
         """Those of `sites` that may mean something else when something is of another type."""
@@ -260,6 +264,7 @@ class Planner:
         why = {at[index]: "lost" for index in lost}
         why |= {now: "unknown" for now, relation in kept.items() if relation.unbuilt}
         units = {new.sites[now].unit for now, relation in kept.items() if relation.site.unit in units}
+        units = new.with_nested(units) | {new.sites[index].unit for index in change.enclosed}
         hidden = set(self._hidden.leading(new.path, kept))
         for index, site in enumerate(new.sites):
             if index not in kept:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,7 +23,7 @@ from nibd.repair.text import decode
 from nibd.stores.bounded_cache import BoundedCache
 from nibd.stores.facts import FactStore
 from nibd.stores.relation_types import Site
-from nibd.stores.types import BlobId, RepoPath, Skip, Unit
+from nibd.stores.types import BlobId, Level, RepoPath, Skip, Unit
 
 Key = tuple[str, int]
 FILE_KEY: Key = ("", 0)
@@ -97,6 +97,15 @@ class SourceFile:
             found.append(self.keys[at])
             at = self.units[at].parent
         return found
+
+    def with_nested(self, units: Collection[int]) -> set[int]:
+        """These units, and those within the callables among them, which see what is local there."""
+        found = set(units)
+        callables = {each for each in found if self.units[each].level is Level.CALLABLE}
+        for ordinal, unit in enumerate(self.units if callables else ()):
+            if unit.parent in callables:
+                callables.add(ordinal)
+        return found | callables
 
     @cached_property
     def sites_by_unit(self) -> dict[int, list[int]]:
