@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from daemon_world import Daemon, running_at_home
+from daemon_world import NOT_INHERITED, Daemon, git_variables, running_at_home
 from gitrepo import Repo
 from nibd.repair.embedding_profile import missing_dense
 
@@ -59,17 +59,9 @@ def isolated_home(
     }.items():
         (home / folder).mkdir()
         monkeypatch.setenv(variable, str(home / folder))
-    config = home / "gitconfig"
-    config.write_text(
-        "[user]\n\tname = Test\n\temail = test@example.org\n"
-        '[init]\n\tdefaultBranch = main\n[protocol "file"]\n\tallow = always\n[gc]\n\tauto = 0\n'
-    )
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setenv("GIT_AUTHOR_DATE", "2024-01-02T03:04:05Z")
-    monkeypatch.setenv("GIT_COMMITTER_DATE", "2024-01-02T03:04:05Z")
-    git_set = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE")
-    for variable in (*git_set, "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID"):
+    for variable, value in git_variables(home).items():
+        monkeypatch.setenv(variable, value)
+    for variable in NOT_INHERITED:
         monkeypatch.delenv(variable, raising=False)
     with tempfile.TemporaryDirectory(prefix="nibd-") as runtime:
         monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)

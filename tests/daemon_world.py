@@ -18,13 +18,16 @@ from waiting import wait_until
 
 READY_S = 60.0
 CALL_S = 120.0
+NOT_INHERITED = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID")
+"""Variables that a developer's shell, a hook or systemd may have set."""
 
 
 class Daemon:
     """One daemon process. The environment is the test's (see `isolated_home`)."""
 
     def __init__(self, environment: dict[str, str] | None = None) -> None:
-        self.environment = {**os.environ, **(environment or {})}
+        inherited = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
+        self.environment = {**inherited, **(environment or {})}
         self.socket = Path(self.environment["XDG_RUNTIME_DIR"]) / "nibd" / "nibd.sock"
         self.cache = Path(self.environment["XDG_CACHE_HOME"]) / "nibd"
         self.log = Path(self.environment["XDG_STATE_HOME"]) / "nibd" / "log" / "nibd.log"
@@ -119,9 +122,25 @@ def running_at_home(home: Path, settings: str = NO_DENSE) -> Iterator[Daemon]:
     config.write_text(settings)
     with (
         tempfile.TemporaryDirectory(prefix="nibd-") as runtime,
-        running({"HOME": str(home), "XDG_RUNTIME_DIR": runtime, **folders}) as daemon,
+        running({"HOME": str(home), "XDG_RUNTIME_DIR": runtime, **folders, **git_variables(home)}) as daemon,
     ):
         yield daemon
+
+
+def git_variables(home: Path) -> dict[str, str]:
+    """Have Git see no configuration but one of ours, which is written to `home`, and fixed dates."""
+    config = home / "gitconfig"
+    config.write_text(
+        "[user]\n\tname = Test\n\temail = test@example.org\n"
+        '[init]\n\tdefaultBranch = main\n[protocol "file"]\n\tallow = always\n[gc]\n\tauto = 0\n'
+    )
+    date = "2024-01-02T03:04:05Z"
+    return {
+        "GIT_CONFIG_GLOBAL": str(config),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_AUTHOR_DATE": date,
+        "GIT_COMMITTER_DATE": date,
+    }
 
 
 def configure(text: str) -> None:
