@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from daemon_world import NOT_INHERITED, Daemon, git_variables, running_at_home
+from daemon_world import Daemon, isolated, running_at_home
 from gitrepo import Repo
 from nibd.repair.embedding_profile import missing_dense
 
@@ -45,41 +46,41 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def isolated_home(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
-    """Point HOME, the XDG folders and Git's configuration at an empty folder; return it.
-
-    The runtime folder is short and apart, since a Unix socket's path may not exceed 107 bytes.
-    """
+    """Point HOME, the XDG folders and Git's configuration at an empty folder; return it."""
     home = tmp_path_factory.mktemp("home")
-    monkeypatch.setenv("HOME", str(home))
-    for variable, folder in {
-        "XDG_CONFIG_HOME": "config",
-        "XDG_STATE_HOME": "state",
-        "XDG_CACHE_HOME": "cache",
-        "XDG_DATA_HOME": "data",
-    }.items():
-        (home / folder).mkdir()
-        monkeypatch.setenv(variable, str(home / folder))
-    for variable, value in git_variables(home).items():
-        monkeypatch.setenv(variable, value)
-    for variable in NOT_INHERITED:
-        monkeypatch.delenv(variable, raising=False)
     with tempfile.TemporaryDirectory(prefix="nibd-") as runtime:
-        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+        for variable, value in isolated(home, Path(runtime)).items():
+            if value is None:
+                monkeypatch.delenv(variable, raising=False)
+            else:
+                monkeypatch.setenv(variable, value)
         yield home
 
 
 @pytest.fixture(scope="session")
-def shared_daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    with running_at_home(tmp_path_factory.mktemp("shared")) as started:
-        yield started
+def shared_daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Daemon]]:
+    """The one that runs; where it ended, another, in a new home."""
+    started: list[Daemon] = []
+    with ExitStack() as stack:
+
+        def living() -> Daemon:
+            if not started or started[-1].ended():
+                home = tmp_path_factory.mktemp("shared")
+                started.append(stack.enter_context(running_at_home(home)))
+            return started[-1]
+
+        yield living
 
 
 @pytest.fixture
-def daemon(shared_daemon: Daemon) -> Iterator[Daemon]:
+def daemon(shared_daemon: Callable[[], Daemon], request: pytest.FixtureRequest) -> Iterator[Daemon]:
     """A daemon that runs, without a dense view and relations, and that other tests had and will have: who
     changes its settings, ends it or counts what it did since its start has one of their own."""
-    yield shared_daemon
-    shared_daemon.forget()
+    shared = shared_daemon()
+    yield shared
+    if how := shared.ended():
+        pytest.fail(f"{request.node.nodeid} ended the daemon that tests share: {how}", pytrace=False)
+    shared.forget()
 
 
 @pytest.fixture

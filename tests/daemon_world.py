@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,12 @@ NOT_INHERITED = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "NOTIFY_SOCKET", 
 
 
 class Daemon:
-    """One daemon process. The environment is the test's (see `isolated_home`)."""
+    """One daemon process. The environment is the test's (see `isolated_home`), changed by `environment`,
+    where `None` deletes a variable."""
 
-    def __init__(self, environment: dict[str, str] | None = None) -> None:
-        inherited = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
-        self.environment = {**inherited, **(environment or {})}
+    def __init__(self, environment: Mapping[str, str | None] | None = None) -> None:
+        changed = {**os.environ, **(environment or {})}
+        self.environment = {name: value for name, value in changed.items() if value is not None}
         self.socket = Path(self.environment["XDG_RUNTIME_DIR"]) / "nibd" / "nibd.sock"
         self.cache = Path(self.environment["XDG_CACHE_HOME"]) / "nibd"
         self.log = Path(self.environment["XDG_STATE_HOME"]) / "nibd" / "log" / "nibd.log"
@@ -73,6 +74,12 @@ class Daemon:
             self.call("repository.remove", path=checkout["path"])
         os.truncate(self.log, 0)
 
+    def ended(self) -> str | None:
+        """How, when the process is no more."""
+        if self.process is None or self.process.poll() is None:
+            return None
+        return f"it ended with {self._ended()}; its log: {self.tail()}"
+
     def pid_of(self, process: str) -> int | None:
         """`daemon`, `indexer_repair`, `indexer_build` or `embedder`, as `doctor` shows it."""
         pid: int | None = self.call("doctor")["processes"][process]["pid"]
@@ -100,7 +107,7 @@ class Daemon:
 
 
 @contextmanager
-def running(environment: dict[str, str] | None = None) -> Iterator[Daemon]:
+def running(environment: Mapping[str, str | None] | None = None) -> Iterator[Daemon]:
     daemon = Daemon(environment)
     daemon.start()
     try:
@@ -116,15 +123,28 @@ NO_DENSE = "[dense]\nenabled = false\n[relations]\nenabled = false\n"
 @contextmanager
 def running_at_home(home: Path, settings: str = NO_DENSE) -> Iterator[Daemon]:
     """One that outlives a test, in a home of its own."""
-    folders = {f"XDG_{name}_HOME": str(home / name.lower()) for name in ("CONFIG", "STATE", "CACHE", "DATA")}
-    config = home / "config" / "nibd" / "config.toml"
-    config.parent.mkdir(parents=True)
-    config.write_text(settings)
     with (
         tempfile.TemporaryDirectory(prefix="nibd-") as runtime,
-        running({"HOME": str(home), "XDG_RUNTIME_DIR": runtime, **folders, **git_variables(home)}) as daemon,
+        running(isolated(home, Path(runtime), settings)) as daemon,
     ):
         yield daemon
+
+
+def isolated(home: Path, runtime: Path, settings: str | None = None) -> dict[str, str | None]:
+    """All that is set, and as `None` all that is deleted, for a test or daemon to have `home` as its own; its
+    folders are made. `runtime` is apart and short, since a Unix socket's path may not exceed 107 bytes."""
+    folders = {f"XDG_{name}_HOME": home / name.lower() for name in ("CONFIG", "STATE", "CACHE", "DATA")}
+    for folder in folders.values():
+        folder.mkdir()
+    if settings is not None:
+        _write_settings(folders["XDG_CONFIG_HOME"], settings)
+    return {
+        "HOME": str(home),
+        "XDG_RUNTIME_DIR": str(runtime),
+        **{name: str(folder) for name, folder in folders.items()},
+        **git_variables(home),
+        **dict.fromkeys(NOT_INHERITED),
+    }
 
 
 def git_variables(home: Path) -> dict[str, str]:
@@ -145,6 +165,10 @@ def git_variables(home: Path) -> dict[str, str]:
 
 def configure(text: str) -> None:
     """Write the user's settings file."""
-    path = Path(os.environ["XDG_CONFIG_HOME"]) / "nibd" / "config.toml"
+    _write_settings(Path(os.environ["XDG_CONFIG_HOME"]), text)
+
+
+def _write_settings(config: Path, text: str) -> None:
+    path = config / "nibd" / "config.toml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)

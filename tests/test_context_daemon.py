@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from cli_run import Home
-from daemon_world import NO_DENSE, Daemon, configure, running
+from daemon_world import NO_DENSE, Daemon, configure, running, running_at_home
 from gitrepo import Repo
 from nibd.daemon.settings import ContextSettings, DenseSettings, Settings
 from nibd.daemon.token_counting import MOST_CHARACTERS, TokenCounting
@@ -32,14 +31,8 @@ CLASS = '''class Alpha:
 def counted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     """One daemon, in a home of its own, whose settings name a tokenizer."""
     home = tmp_path_factory.mktemp("home")
-    folders = {f"XDG_{name}_HOME": str(home / name.lower()) for name in ("CONFIG", "STATE", "CACHE", "DATA")}
-    config = home / "config" / "nibd" / "config.toml"
-    config.parent.mkdir(parents=True)
-    config.write_text(f'{NO_DENSE}[context]\ntokenizer = "{made_tokenizer(home / "tokenizer.json")}"\n')
-    with (
-        tempfile.TemporaryDirectory(prefix="nibd-") as runtime,
-        running({"HOME": str(home), "XDG_RUNTIME_DIR": runtime, **folders}) as started,
-    ):
+    tokenizer = made_tokenizer(home / "tokenizer.json")
+    with running_at_home(home, f'{NO_DENSE}[context]\ntokenizer = "{tokenizer}"\n') as started:
         yield started
 
 

@@ -256,7 +256,7 @@ def test_a_collection_that_meets_a_damaged_snapshot_goes_on_names_it_and_has_it_
     added = daemon.add(repo.path)
     daemon.published(repo.path)
     wait_until(lambda: events(daemon, "job_done", job="collect"), what="the first collection")
-    (structure,) = daemon.cache.glob("**/structure.db")
+    structure = daemon.cache / "repositories" / added["repository"] / "structure.db"
     with closing(sqlite3.connect(structure)) as database:
         database.execute("UPDATE listing SET checksum = checksum + 1")
         database.commit()
