@@ -9,6 +9,17 @@ from pathlib import Path
 from nibd.stores.types import Assurance
 from relations_world import Files, World, compared
 
+CLASSES = """class A:
+    def run(self):
+        pass
+
+
+class B:
+    def run(self):
+        pass
+"""
+"""What is reached through a thing of Python tells which of the two it is of."""
+
 
 @dataclass(frozen=True)
 class Scenario:

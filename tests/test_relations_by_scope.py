@@ -137,6 +137,8 @@ def test_a_module_shows_what_it_exports_and_members(text: str, path: str, seen: 
         ("const c = import('./c');\n", "typescript"),
         ("export {};\nexport as namespace N;\n", "typescript"),
         ("const c = 1;\nmodule.exports = c;\n", "javascript"),
+        ("// require('jquery') before it\nfunction c() {}\n", "javascript"),
+        ("require(['jquery'], function ($) {});\nfunction c() {}\n", "javascript"),
         ("def c(): pass\n", "python"),
     ],
 )

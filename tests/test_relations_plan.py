@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from nibd.repair.relations.change import compare
+from nibd.repair.relations.old_tree import OldTree
 from nibd.repair.relations.plan import Planner
 from nibd.repair.relations.source_file import SourceFile
 from nibd.stores.bitmap import Bitmap
@@ -36,7 +37,7 @@ def planned(folder: Path, path: str, text: str, leads: Mapping[str, str], change
             for name, both in changed.items()
         }
         old = {path: related(change.old, {}) for path, change in changes.items() if change.old}
-        plan = Planner(store, Bitmap.of(rows), changes, old, file=lambda _: file).plan()
+        plan = Planner(OldTree(store, Bitmap.of(rows), lambda _: file), changes, old).plan()
         asked = plan.elsewhere.get(file.path)
         if asked is None:
             return ""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from relations_scenarios import Scenario, play
+from relations_scenarios import CLASSES, Scenario, play
 
 LIB = """def greet(name):
     text = polite(name)
@@ -24,15 +24,6 @@ APP = """from lib import greet
 
 def use():
     return greet("é🙂"), greet("b")
-"""
-CLASSES = """class A:
-    def run(self):
-        pass
-
-
-class B:
-    def run(self):
-        pass
 """
 MAKE_A = CLASSES + "\n\ndef make() -> A:\n    return A()\n"
 MAKE_B = CLASSES + "\n\ndef make() -> B:\n    return B()\n"

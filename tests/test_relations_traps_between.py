@@ -11,23 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from relations_scenarios import CLASSES
 from relations_world import Files, World
 
-CLASSES = """class A:
-    def run(self):
-        pass
-
-
-class B:
-    def run(self):
-        pass
-
-
-"""
-MAKE_A = CLASSES + "def make() -> A: ...\n"
-MAKE_B = CLASSES + "def make() -> B: ...\n"
+MAKE_A = CLASSES + "\n\ndef make() -> A: ...\n"
+MAKE_B = CLASSES + "\n\ndef make() -> B: ...\n"
 BELOW = "from .lib import Q\n\n\nclass R(Q):\n    pass\n"
-TYPED = CLASSES + "def make(x) -> A: ...\n"
+TYPED = CLASSES + "\n\ndef make(x) -> A: ...\n"
 PY_NESTED = """from .lib import make, other
 
 
@@ -69,6 +59,26 @@ func Make() b.A { return b.A{} }
 var V = Make()
 """
 GO_USES = 'package a\n\nimport "app/HERE/c"\n\nfunc F() {\n\tc.Make().Run()\n\tc.V.Run()\n}\n'
+PY_ENTERED = (
+    CLASSES
+    + """
+
+class S:
+    def __enter__(self) -> A: ...
+    def __exit__(self, *a): ...
+
+
+def make() -> S: ...
+"""
+)
+PY_ENTERS = """from .lib import make
+
+
+def use():
+    with make() as item:
+        item.run()
+"""
+
 GO_NESTED = """package a
 
 import "app/HERE/c"
@@ -91,6 +101,12 @@ function outer() {
   const item = make()
   function inner() { item.run() }
 }
+"""
+TS_SCRIPT = "// we export none of it\ndeclare const FIRST: string\n"
+TS_SPACE = "declare namespace Early {\n  export interface Post { id: string }\n}\n"
+TS_LIST = "function one() {}\nexport {\n  one, // as before; kept\n}\n"
+TS_OPTIONS = """export interface Options { [key: string]: unknown }
+export function configure(o: Options) {}
 """
 TS_LATE = """import { A } from './one'
 export default function mk(): A { return new A() }
@@ -116,6 +132,12 @@ class Trap:
 
 
 PYTHON = [
+    Trap(
+        "a special method that nobody names gives back something else",
+        {"lib.py": PY_ENTERED, "app.py": PY_ENTERS},
+        {"lib.py": PY_ENTERED.replace("-> A", "-> B")},
+        {"app.py": "lib make make run", "lib.py": "__enter__ self B"},
+    ),
     Trap(
         "a changed return type of what is held by a local and used in a function within",
         {"lib.py": MAKE_A, "app.py": PY_NESTED.replace(", other", "")},
@@ -164,11 +186,11 @@ PYTHON = [
     Trap(
         "a base class that inherits from another",
         {
-            "lib.py": CLASSES + "class Q(A):\n    pass\n",
+            "lib.py": CLASSES + "\n\nclass Q(A):\n    pass\n",
             "mid.py": BELOW,
             "app.py": "from .mid import R\n\n\ndef use(r: R):\n    r.run()\n",
         },
-        {"lib.py": CLASSES + "class Q(B):\n    pass\n"},
+        {"lib.py": CLASSES + "\n\nclass Q(B):\n    pass\n"},
         {"app.py": "mid R run", "lib.py": "Q B", "mid.py": "lib Q Q"},
     ),
     Trap(
@@ -186,6 +208,24 @@ PYTHON = [
 ]
 
 GOLANG = [
+    Trap(
+        "a file that comes to a package, whose name may lead to it",
+        {"b/b.go": "package b\n\nfunc F() {}\n"},
+        {"b/a.go": "package b\n\nfunc G() {}\n"},
+        {"b/a.go": "b G", "b/b.go": "b"},
+    ),
+    Trap(
+        "a file that gets another name in its package",
+        {"c/c.go": GO_MAKE, "c/use.go": "package c\n\nvar own = Make()\n", "a/a.go": GO_NESTED},
+        {"c/c.go": None, "c/made.go": GO_MAKE},
+        {"a/a.go": "Make Run", "c/made.go": "c A A Run B B Run S A Make A A", "c/use.go": "c Make"},
+    ),
+    Trap(
+        "a function of the name of another one, in another package",
+        {"c/c.go": GO_MAKE, "d/d.go": "package d\n\nfunc D() {}\n", "a/a.go": GO_NESTED},
+        {"d/d.go": "package d\n\nfunc D() {}\n\nfunc Make() {}\n"},
+        {"d/d.go": "d Make"},
+    ),
     Trap(
         "a changed return type of what is held by a local and used in a function within",
         {"c/c.go": GO_MAKE, "a/a.go": GO_NESTED},
@@ -244,6 +284,51 @@ RUSTED = [
 ]
 
 JAVASCRIPT = [
+    Trap(
+        "a name that a script declares, in a comment of which stands export",
+        {"globals.d.ts": TS_SCRIPT, "app.ts": "export function use() { return SECOND.length }\n"},
+        {"globals.d.ts": TS_SCRIPT + "declare const SECOND: string\n"},
+        {"app.ts": "SECOND length", "globals.d.ts": "FIRST SECOND"},
+    ),
+    Trap(
+        "a namespace that a script declares",
+        {"globals.d.ts": TS_SPACE, "app.ts": "export function use(p: Late.Post) { return p }\n"},
+        {"globals.d.ts": TS_SPACE + TS_SPACE.replace("Early", "Late")},
+        {"app.ts": "p Late Post", "globals.d.ts": "Post id Late Post id"},
+    ),
+    Trap(
+        "a function that a test has too, which shows nothing",
+        {"lib.ts": TS_A, "app.ts": TS_NESTED, "test.ts": "import './lib'\n"},
+        {"test.ts": "import './lib'\nfunction make() {}\nfunction inner() { make() }\n"},
+        {"test.ts": "make inner make"},
+    ),
+    Trap(
+        "a name more in a list of exports that a comment stands in",
+        {"lib.ts": TS_LIST, "app.ts": "import { one, two } from './lib'\nfunction use() { one(); two() }\n"},
+        {"lib.ts": "function two() {}\n" + TS_LIST.replace("kept\n", "kept\n  two,\n")},
+        {"app.ts": "two one two", "lib.ts": "two one two"},
+    ),
+    Trap(
+        "a key that a type begins to have, which took any before",
+        {
+            "lib.ts": TS_OPTIONS,
+            "app.ts": "import { configure } from './lib'\nconfigure({ retries: 3 })\n",
+        },
+        {"lib.ts": TS_OPTIONS.replace("unknown }", "unknown; retries?: number }")},
+        {"app.ts": "configure retries", "lib.ts": "Options key retries o Options"},
+    ),
+    Trap(
+        "a star behind a statement without a semicolon",
+        {
+            "one.ts": TS,
+            "two.ts": TS,
+            "inner.ts": "export * from './one'\n",
+            "index.ts": "export const VERSION = 1\nexport * from './inner'\n",
+            "app.ts": TS_APP,
+        },
+        {"inner.ts": "export * from './two'\n"},
+        {"app.ts": "A make a A a run make run"},
+    ),
     Trap(
         "a changed return type of what is held by a local and used in a function within",
         {"lib.ts": TS_A, "app.ts": TS_NESTED},

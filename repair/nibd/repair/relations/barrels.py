@@ -11,20 +11,15 @@ import posixpath
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from nibd.repair.relations.file_change import FileChange
-from nibd.repair.relations.source_file import SourceFile
-from nibd.stores.bitmap import Bitmap
+from nibd.repair.relations.old_tree import OldTree
+from nibd.repair.relations.source_file import ECMASCRIPT, SourceFile
 from nibd.stores.relation_records import RelationRecord
 from nibd.stores.relation_types import Site
-from nibd.stores.relations import RelationStore
 from nibd.stores.types import RepoPath
-
-LANGUAGES = frozenset({"javascript", "typescript", "tsx"})
-Modules = Callable[[], Iterable[tuple[RepoPath, str]]]
-"""Gives each file of the old tree with each path that it imports, as it is written."""
 
 _STATEMENT = re.compile(
     rb"""(?:^|;)[ \t]*(import|export)\b"""
@@ -62,21 +57,15 @@ class _Said:
 
 
 class Barrels:
-    """The imports that these changes may lead elsewhere. `file` gives an unchanged file."""
+    """The imports that these changes may lead elsewhere."""
 
     def __init__(
         self,
-        store: RelationStore,
-        base: Bitmap,
+        tree: OldTree,
         changes: Mapping[RepoPath, FileChange],
-        modules: Modules,
-        file: Callable[[RelationRecord], SourceFile | None],
     ) -> None:
-        self._store = store
-        self._base = base
+        self._tree = tree
         self._changes = changes
-        self._modules = modules
-        self._file = file
         self._said: dict[RepoPath, list[_Said]] = {}
 
     def imports(self) -> Iterator[tuple[RelationRecord, list[int]]]:
@@ -101,15 +90,15 @@ class Barrels:
                     elif not said.is_star and importer not in self._changes:
                         asked[importer].update(said.named(names))
         for importer, sites in asked.items():
-            record = self._store.packed_at(self._base, importer)
+            record = self._tree.at(importer)
             if record is not None and sites:
                 yield record, sorted(sites)
 
     def _said_by(self, importer: RepoPath) -> list[_Said]:
         """The imports of a file, as it is now."""
         if importer not in self._said:
-            change, record = self._changes.get(importer), self._store.packed_at(self._base, importer)
-            file = change.new if change else self._file(record) if record else None
+            change, record = self._changes.get(importer), self._tree.at(importer)
+            file = change.new if change else self._tree.file(record) if record else None
             sites = (
                 [] if change or record is None else [each.site for each in record.some(range(record.sites))]
             )
@@ -120,7 +109,7 @@ class Barrels:
         """What others may import from it and get something else; empty where nothing."""
         old, new = change.old, change.new
         file = new or old
-        if file is None or file.language not in LANGUAGES:
+        if file is None or file.language not in ECMASCRIPT:
             return frozenset()
         if old is None or new is None:
             return None
@@ -147,7 +136,7 @@ class Barrels:
     def _importers(self) -> Mapping[str, set[RepoPath]]:
         """By the last part of what they import."""
         found: dict[str, set[RepoPath]] = defaultdict(set)
-        for path, module in self._modules():
+        for path, module in self._tree.modules():
             found[_last_part(_resolved(path, module))].add(path)
         return found
 

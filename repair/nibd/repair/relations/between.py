@@ -14,12 +14,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from nibd.repair.relations.bare_typescript import is_local
 from nibd.repair.relations.bindings import SETS_ATTRIBUTES
 from nibd.repair.relations.file_change import FileChange
-from nibd.repair.relations.source_file import Key, SourceFile
+from nibd.repair.relations.old_tree import OldTree
+from nibd.repair.relations.source_file import ECMASCRIPT, Key, SourceFile, last_part
 from nibd.repair.relations.surface import code_lines, gives_back
-from nibd.stores.bitmap import Bitmap
 from nibd.stores.relation_records import RelationRecord
 from nibd.stores.relation_types import RelationKind, Site, Target
-from nibd.stores.relations import RelationStore
 from nibd.stores.types import Level, RepoPath
 
 MAX_STEPS = 3
@@ -31,26 +30,22 @@ Taken = tuple[Key, str]
 _BINDING = frozenset({RelationKind.DEFINITION, RelationKind.WRITE})
 _WORD = re.compile(r"\w+")
 _TYPED = re.compile(rb"\s*[?!]?\s*:(?!=)[^=]*=(?![=>])")
-_INFERRED = frozenset({"javascript", "typescript", "tsx"})
+_INFERRED = ECMASCRIPT
 """Where servers find out what a callable gives back that does not say it."""
 _WITHIN = (" ", "\t", ")", "]", "}")
 """How a line begins that goes on with a statement."""
 
 
 class Between:
-    """What of the old tree stands between. `file` gives an unchanged file."""
+    """What of the old tree stands between."""
 
     def __init__(
         self,
-        store: RelationStore,
-        base: Bitmap,
+        tree: OldTree,
         changes: Mapping[RepoPath, FileChange],
-        file: Callable[[RelationRecord], SourceFile | None],
     ) -> None:
-        self._store = store
-        self._base = base
+        self._tree = tree
         self._changes = changes
-        self._file = file
         self._found: dict[RepoPath, set[Taken]] = defaultdict(set)
         self._follow()
 
@@ -58,7 +53,7 @@ class Between:
         """Whether what is reached through it may be something else."""
         taken = self._found.get(target.path) if not target.is_external else None
         key = (target.qualified, target.ordinal)
-        return taken is not None and (key, target.name or _last(key)) in taken
+        return taken is not None and (key, target.name or last_part(key[0])) in taken
 
     @property
     def symbols(self) -> set[tuple[RepoPath, Key]]:
@@ -70,7 +65,7 @@ class Between:
 
     def _follow(self) -> None:
         changes = self._changes.items()
-        sources = {(path, key) for path, each in changes for key in each.changed_keys | each.exposed}
+        sources = {(path, key) for path, each in changes for key in each.reaching}
         is_source: Callable[[Target], bool] = self._is_changed
         for _ in range(MAX_STEPS):
             new = self._step(sources, is_source)
@@ -85,9 +80,8 @@ class Between:
     def _step(
         self, sources: Iterable[tuple[RepoPath, Key]], is_source: Callable[[Target], bool]
     ) -> set[tuple[RepoPath, Key]]:
-        rows = {row for path, key in sources for row in self._store.mentioning_symbol(path, *key, self._base)}
         found: set[tuple[RepoPath, Key]] = set()
-        for _, record in self._store.packed(sorted(rows)):
+        for record in self._tree.records(self._tree.mentioning(sources)):
             meant = {n for n, target in enumerate(record.targets) if is_source(target)}
             sites = record.leading(meant)
             file = self._file_of(record) if sites else None
@@ -102,7 +96,7 @@ class Between:
 
     def _file_of(self, record: RelationRecord) -> SourceFile | None:
         change = self._changes.get(record.path)
-        return change.old if change else self._file(record)
+        return change.old if change else self._tree.file(record)
 
 
 def _taking(file: SourceFile, record: RelationRecord, site: Site) -> Iterator[Taken]:
@@ -111,7 +105,7 @@ def _taking(file: SourceFile, record: RelationRecord, site: Site) -> Iterator[Ta
     if site.kind in (RelationKind.IMPORT, RelationKind.DEFINITION):
         return
     if site.kind is RelationKind.INHERIT:
-        yield key, _last(key)
+        yield key, last_part(key[0])
         return
     bound = _bound(file, record, site)
     if unit.level is not Level.CALLABLE:
@@ -122,7 +116,7 @@ def _taking(file: SourceFile, record: RelationRecord, site: Site) -> Iterator[Ta
     own = code_lines([file.lines[file.line_of(site)]], file.language)
     is_said = file.line_of(site) < unit.header_end_line and site.name in _WORD.findall(header)
     if is_said or (file.language in _INFERRED and any(line in lines for line in own)):
-        yield key, _last(key)
+        yield key, last_part(key[0])
 
 
 def _bound(file: SourceFile, record: RelationRecord, site: Site) -> list[Site]:
@@ -152,7 +146,3 @@ def _is_apart(file: SourceFile, bound: Site, site: Site) -> bool:
 
 def _is_attribute(file: SourceFile, site: Site) -> bool:
     return file.language in SETS_ATTRIBUTES and file.content[site.start_byte - 1 : site.start_byte] == b"."
-
-
-def _last(key: Key) -> str:
-    return re.split(r"\.|::", key[0])[-1]

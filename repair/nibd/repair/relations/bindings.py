@@ -10,14 +10,14 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterator, Mapping
 
 from nibd.repair.relations.imports import imported, passed_on, sources
-from nibd.repair.relations.source_file import FILE_KEY, Key, SourceFile
+from nibd.repair.relations.source_file import ECMASCRIPT, FILE_KEY, Key, SourceFile
 from nibd.stores.relation_types import RelationKind, Site
 from nibd.stores.types import Level
 
 _BINDS_ANY = re.compile(r"import\s*\*|import\s+\.|export\s*\*|::\s*\*|#\s*include|using\s+namespace")
-_BINDING = frozenset({RelationKind.DEFINITION, RelationKind.WRITE, RelationKind.IMPORT})
+BINDING = frozenset({RelationKind.DEFINITION, RelationKind.WRITE, RelationKind.IMPORT})
 _EXPORTS = "__all__"
-SETS_ATTRIBUTES = frozenset({"python", "javascript", "typescript", "tsx"})
+SETS_ATTRIBUTES = frozenset({"python", *ECMASCRIPT})
 _NO_WORD = re.compile(r"\W+")
 _QUOTED = re.compile(r"""["'](\w+)["']""")
 
@@ -33,7 +33,7 @@ def visible(file: SourceFile) -> set[tuple[Key, str, str]]:
         if unit.name
     }
     found.update((FILE_KEY, name, _EXPORTS) for name in _exported(file))
-    binding = [site for site in file.sites if site.kind in _BINDING]
+    binding = [site for site in file.sites if site.kind in BINDING]
     has_imports = any(site.kind is RelationKind.IMPORT for site in binding)
     from_where, is_seen = (sources(file), passed_on(file)) if has_imports else ([], [])
     for site in binding:
@@ -99,7 +99,7 @@ def _bound_on(file: SourceFile, changed: Container[str]) -> Iterator[Site]:
     statement: list[Site] = []
     is_changed, last = False, -2
     for site in file.sites:
-        if site.kind not in _BINDING:
+        if site.kind not in BINDING:
             continue
         line = file.line_of(site)
         if site.kind is not RelationKind.IMPORT:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from nibd.repair.relations import bare_typescript
+from nibd.repair.relations.source_file import ECMASCRIPT
 from nibd.stores.relation_records import RelationRecord
 from nibd.stores.relation_types import RelationKind, Site
 
@@ -24,14 +25,14 @@ _ARGUMENT = re.compile(rb"(?:[ \t\r\n\\]|#[^\n]*\n)*+=(?!=)")
 _KEY = re.compile(rb"\s*:(?!=)")
 """Behind a name in Go: it may be that of a field in a literal."""
 _ASSIGNED = frozenset({RelationKind.DEFINITION, RelationKind.WRITE})
-_OVERLOADED = frozenset({"python", "javascript", "typescript", "tsx"})
+_OVERLOADED = frozenset({"python", *ECMASCRIPT})
 """Where what a call leads to depends on types too: on how a class is made, or on which overload is meant."""
 
 _DOTS = (b".", b"?.", b"!.")
 _BEHIND: Mapping[str, tuple[bytes, ...]] = {
     "rust": (b"::",),
     "go": (b".",),
-    **dict.fromkeys(("javascript", "typescript", "tsx"), _DOTS),
+    **dict.fromkeys(ECMASCRIPT, _DOTS),
 }
 """Where what stands behind these is nowhere to be found while what stands before them is not found."""
 
@@ -70,7 +71,7 @@ def _is_bare_go(site: Site, content: bytes) -> bool:
 _IS_BARE: Mapping[str, Callable[[Site, bytes], bool]] = {
     "python": _is_bare_python,
     "go": _is_bare_go,
-    **dict.fromkeys(("javascript", "typescript", "tsx"), bare_typescript.is_bare),
+    **dict.fromkeys(ECMASCRIPT, bare_typescript.is_bare),
 }
 
 

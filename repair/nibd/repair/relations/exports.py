@@ -11,15 +11,17 @@ from __future__ import annotations
 import re
 
 from nibd.repair.relations.bare_typescript import is_bare, is_local, is_member
-from nibd.repair.relations.source_file import SourceFile
+from nibd.repair.relations.bindings import BINDING
+from nibd.repair.relations.source_file import ECMASCRIPT, SourceFile
 from nibd.stores.relation_types import RelationKind, Site
 
-_LANGUAGES = frozenset({"javascript", "typescript", "tsx"})
-_BINDING = frozenset({RelationKind.DEFINITION, RelationKind.WRITE, RelationKind.IMPORT})
 _MODULE = re.compile(rb"""^(?:import\s*["'{*\w]|export\s*[{*=\w])""", re.MULTILINE)
 """At the begin of a line: within a namespace of a script `export` is further in, and in most comments too."""
 _EXPORT = re.compile(rb"\bexport\b")
-_COMMON = re.compile(rb"\brequire\s*\(|\bexports\b")
+_COMMON = re.compile(
+    rb"""^(?:(?:const|let|var)\b[^\n/]*=\s*require\s*\(\s*["']|(?:module\.)?exports\b\s*[.=\[])""",
+    re.MULTILINE,
+)
 _COMMON_EXPORT = re.compile(rb"\bexports\b")
 _COMMENTS = rb"(?:\s|/\*(?:(?!\*/).)*\*/|//[^\n]*\n)*"
 _BY_NAME = re.compile(rb"\bexport\b" + _COMMENTS + rb"(?:default\b|=)" + _COMMENTS + rb"([\w$]+)", re.DOTALL)
@@ -28,7 +30,7 @@ _FOR_ALL = re.compile(rb"\bdeclare\s+(?:global|module)\b|\bexport\s+as\s+namespa
 
 def shown(file: SourceFile) -> frozenset[str] | None:
     """`None`: all that are visible."""
-    if file.language not in _LANGUAGES or declares_for_all(file):
+    if file.language not in ECMASCRIPT or declares_for_all(file):
         return None
     if file.language == "javascript" and _COMMON_EXPORT.search(file.content):
         return None
@@ -39,7 +41,7 @@ def shown(file: SourceFile) -> frozenset[str] | None:
 
 
 def declares_for_all(file: SourceFile) -> bool:
-    return file.language in _LANGUAGES and (not _is_module(file) or bool(_FOR_ALL.search(file.content)))
+    return file.language in ECMASCRIPT and (not _is_module(file) or bool(_FOR_ALL.search(file.content)))
 
 
 def _is_module(file: SourceFile) -> bool:
@@ -49,7 +51,7 @@ def _is_module(file: SourceFile) -> bool:
 
 def _is_shown(site: Site, content: bytes) -> bool:
     """Names in lists of exports are imports as sites; what stands in an object by its name alone is read."""
-    if site.kind in _BINDING:
+    if site.kind in BINDING:
         return not is_local(site, content)
     if site.kind is not RelationKind.READ:
         return False

@@ -9,13 +9,15 @@ from functools import cached_property
 
 from nibd.repair.relations.exports import shown
 from nibd.repair.relations.imports import stem
-from nibd.repair.relations.source_file import FILE_KEY, Key, SourceFile
+from nibd.repair.relations.source_file import FILE_KEY, Key, SourceFile, last_part
 from nibd.repair.relations.surface import code_lines, declared, inherited, surface
 from nibd.stores.relation_types import Target
 from nibd.stores.types import Level
 
 _MAKES = ("__init__", "__new__", "constructor")
 """Members by which a class is made, and what a call of it leads to."""
+_SPECIAL = re.compile(r"(.+)\.__\w+__\Z")
+"""Methods of Python that are called without being named: by `with`, `for`, an index, an operator."""
 _SETS_PARAMETERS = "constructor"
 """A callable whose parameters may be attributes, in TypeScript; else those have a dot before them."""
 _WORD = re.compile(r"\w+")
@@ -68,6 +70,19 @@ class FileChange:
         stems = (stem(file.path) for file in (self.old, self.new) if file is not None)
         return frozenset(stems).union(*found) if len(found) == len(both) else None
 
+    @cached_property
+    def reaching(self) -> frozenset[Key]:
+        """Units through which something else may be reached, or nothing: relations to these are looked at."""
+        return self.changed_keys | self.exposed | self._used_specially
+
+    @cached_property
+    def _used_specially(self) -> frozenset[Key]:
+        """Classes of which a method that nobody names gives back something else."""
+        found = (_SPECIAL.match(name) for name, _ in self.resurfaced if not name.endswith(_MAKES))
+        owners = {each[1] for each in found if each}
+        files = (file for file in (self.old, self.new) if file is not None and file.language == "python")
+        return frozenset(key for file in files if owners for key in file.keys if key[0] in owners)
+
     def loses(self, target: Target) -> bool:
         """Whether what a relation to `target`, in this file, says may no longer hold."""
         key = (target.qualified, target.ordinal)
@@ -86,17 +101,18 @@ class FileChange:
         key = (target.qualified, target.ordinal)
         if self.old is None or self.new is None:
             return True
+        is_class = target.name in ("", last_part(target.qualified))
         is_exposed = key in self.exposed
         is_retyped = is_exposed and not self.moved.isdisjoint(_words(_said(self.new, key, target.name)))
-        is_made = any((key, name) in self.gained for name in _MAKES) and target.name in ("", _last(key))
-        if is_retyped or is_made or key not in self.changed_keys:
-            return is_retyped or is_made
+        is_made = is_class and any((key, name) in self.gained for name in _MAKES)
+        is_special = is_class and key in self._used_specially
+        if is_retyped or is_made or is_special or key not in self.changed_keys:
+            return is_retyped or is_made or is_special
         if key not in self.old.ordinals or key not in self.new.ordinals:
             return True
         if self.new.units[self.new.ordinals[key]].level is Level.CALLABLE:
             return key in self.resurfaced and not self._is_declared_alike(key, target.name)
-        is_itself = target.name in ("", _last(key)) and key != FILE_KEY
-        if is_itself and inherited(self.old, key) != inherited(self.new, key):
+        if is_class and key != FILE_KEY and inherited(self.old, key) != inherited(self.new, key):
             return True
         return _code_with(self.old, key, target.name) != _code_with(self.new, key, target.name)
 
@@ -107,6 +123,8 @@ class FileChange:
             return False
         if key not in self.old.ordinals or key not in self.new.ordinals or target.name in _MAKES:
             return False  # what leads to it is asked as lost; what is made is of a class
+        if key in self._used_specially and target.name in ("", last_part(target.qualified)):
+            return True
         unit = self.new.units[self.new.ordinals[key]]
         is_set = unit.level is Level.CALLABLE and target.name not in ("", unit.name)
         said = _set_on if is_set and unit.name != _SETS_PARAMETERS else _said
@@ -153,10 +171,6 @@ def _set_on(file: SourceFile, key: Key, name: str) -> list[str]:
 
 def _code_with(file: SourceFile, key: Key, name: str) -> list[str]:
     return list(code_lines(file.lines_with(key, name), file.language))
-
-
-def _last(key: Key) -> str:
-    return key[0].rpartition(".")[2]
 
 
 def _words(lines: Iterable[str]) -> set[str]:

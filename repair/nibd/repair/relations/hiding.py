@@ -7,9 +7,8 @@ from collections.abc import Callable, Collection, Mapping
 
 from nibd.repair.relations.file_change import FileChange
 from nibd.repair.relations.inheritance import Inheritance, hides
-from nibd.stores.bitmap import Bitmap
+from nibd.repair.relations.old_tree import OldTree
 from nibd.stores.relation_types import Relation, RelationKind, Target
-from nibd.stores.relations import RelationStore
 from nibd.stores.types import RepoPath
 
 
@@ -18,8 +17,7 @@ class Hidden:
 
     def __init__(
         self,
-        store: RelationStore,
-        base: Bitmap,
+        tree: OldTree,
         changes: Mapping[RepoPath, FileChange],
         linked: Callable[[RepoPath], Collection[RepoPath]],
     ) -> None:
@@ -28,7 +26,7 @@ class Hidden:
         """By file, its classes and the members of each that others may hide now."""
         self._outside: dict[RepoPath, set[tuple[str, str]]] = defaultdict(set)
         """By file that changed, packages and the names in them that it may hide now."""
-        inheritance = Inheritance(store, base)
+        inheritance = Inheritance(tree)
         for path, change in changes.items():
             gained = {((path, *key), name) for key, name in change.gained}
             for owner in {owner for owner, _ in change.gained_beside}:

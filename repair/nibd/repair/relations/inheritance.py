@@ -8,14 +8,13 @@ struct of Go embeds is a base of it, and a trait of Rust one of the types that h
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 
-from nibd.stores.bitmap import Bitmap
+from nibd.repair.relations.old_tree import OldTree
+from nibd.repair.relations.source_file import folder_of, last_part
 from nibd.stores.relation_records import RelationRecord
 from nibd.stores.relation_types import Relation, RelationKind, Target
-from nibd.stores.relations import RelationStore
 from nibd.stores.types import RepoPath
 
 Symbol = tuple[RepoPath, str, int]
@@ -31,11 +30,10 @@ _DECLARES = (RelationKind.DEFINITION, RelationKind.TYPE)
 
 
 class Inheritance:
-    """The classes of the tree that `base` has the relations of."""
+    """The classes of the old tree."""
 
-    def __init__(self, store: RelationStore, base: Bitmap) -> None:
-        self._store = store
-        self._base = base
+    def __init__(self, tree: OldTree) -> None:
+        self._tree = tree
 
     def bases(self, symbol: Symbol) -> set[Target]:
         """The classes from which this one, or one that inherits from it, inherits: but for these."""
@@ -51,10 +49,10 @@ class Inheritance:
 
     def called(self, name: str, path: RepoPath) -> set[Symbol]:
         """The types of this qualified name to which a method in the file at `path` may belong."""
-        last = re.split(r"\.|::", name)[-1]
+        last = last_part(name)
         found: set[Symbol] = set()
-        for _, record in self._store.packed(self._store.naming([last], self._base)):
-            is_near = _folder(record.path) == _folder(path) or record.language not in _IN_FOLDER
+        for record in self._tree.records(self._tree.naming([last])):
+            is_near = folder_of(record.path) == folder_of(path) or record.language not in _IN_FOLDER
             declared = record.some(record.named([last])) if is_near else ()
             own = [target for each in declared for target in each.targets or () if target.path == record.path]
             found.update(target.symbol for target in own if target.qualified == name)
@@ -71,19 +69,22 @@ class Inheritance:
 
     def _declaring(self, symbol: Symbol) -> Iterator[RelationRecord]:
         """The files that say from what a class inherits."""
-        record = self._store.packed_at(self._base, symbol[0])
+        record = self._tree.at(symbol[0])
         if record is None:
             return
         yield record
         if record.language in _ANYWHERE:
-            found = self._store.packed(self._store.mentioning_symbol(*symbol, self._base))
-            yield from (each for _, each in found if each.path != symbol[0])
+            yield from (each for each in self._mentioning(symbol) if each.path != symbol[0])
 
     def _inherited_inside(self, symbol: Symbol) -> Iterator[Symbol]:
         return (target.symbol for target in self._inherited(symbol) if not target.is_external)
 
+    def _mentioning(self, symbol: Symbol) -> Iterator[RelationRecord]:
+        path, qualified, ordinal = symbol
+        return self._tree.records(self._tree.mentioning([(path, (qualified, ordinal))]))
+
     def _inheriting(self, symbol: Symbol) -> Iterator[Symbol]:
-        for _, record in self._store.packed(self._store.mentioning_symbol(*symbol, self._base)):
+        for record in self._mentioning(symbol):
             referring = record.referring_symbol(*symbol)
             units = {each.site.unit for each in referring if each.site.kind is RelationKind.INHERIT}
             for relation in _all(record, RelationKind.DEFINITION) if units else ():
@@ -115,7 +116,3 @@ def _closure(symbol: Symbol, further: Callable[[Symbol], Iterable[Symbol]]) -> s
         found |= new
         left += sorted(new)
     return found
-
-
-def _folder(path: RepoPath) -> bytes:
-    return path.rpartition(b"/")[0]

@@ -6,23 +6,22 @@ files it takes names, and whether what leads nowhere could hide something.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 from nibd.repair.relations.by_scope import has_owners, owner
 from nibd.repair.relations.file_change import FileChange
 from nibd.repair.relations.imports import module_of
+from nibd.repair.relations.old_tree import OldTree
 from nibd.repair.relations.shadows import Shadows, is_own, shadows
-from nibd.repair.relations.source_file import SourceFile
-from nibd.stores.bitmap import Bitmap
+from nibd.repair.relations.source_file import ECMASCRIPT, SourceFile
 from nibd.stores.relation_records import RelationRecord
 from nibd.stores.relation_types import Relation, RelationKind
-from nibd.stores.relations import RelationStore
 from nibd.stores.types import RepoPath
 
 _LINKED = frozenset({"python", "rust"})
-_HIDES_NOTHING = frozenset({"python", "rust", "go", "javascript", "typescript", "tsx"})
+_HIDES_NOTHING = frozenset({"python", "rust", "go", *ECMASCRIPT})
 """Where what leads nowhere hides nothing that could be found in its place, as a macro of C does."""
 _CONFIGURED = frozenset({"rust"})
 """Where a unit of which nothing was found, not even its own name, is not compiled at all, for any name."""
@@ -50,19 +49,15 @@ class Turned:
 
 
 class Names:
-    """The names that these changes turned or joined. `text` gives that of an unchanged file."""
+    """The names that these changes turned or joined."""
 
     def __init__(
         self,
-        store: RelationStore,
-        base: Bitmap,
+        tree: OldTree,
         changes: Mapping[RepoPath, FileChange],
-        text: Callable[[RelationRecord], bytes | None],
     ) -> None:
-        self._store = store
-        self._base = base
+        self._tree = tree
         self._changes = changes
-        self._text = text
         all_ = changes.values()
         self._turned = frozenset[str]().union(*(each.seen(each.turned) for each in all_))
         self._appeared = frozenset[str]().union(*(each.seen(each.appeared) for each in all_))
@@ -106,7 +101,7 @@ class Names:
 
     def _seen(self, record: RelationRecord, sites: Mapping[int, Relation], known: Shadows) -> Turned:
         """Those to which what appears can be seen."""
-        turned, text = Turned(), cache(partial(self._text, record))
+        turned, text = Turned(), cache(partial(self._tree.text, record))
         imports = [i for i, each in sites.items() if each.site.kind is RelationKind.IMPORT]
         imported = {sites[i].site.name for i in imports}
         for i, each in sites.items():
@@ -158,7 +153,7 @@ class Names:
         What stands behind `Type::`, or behind a dot, is looked for in what stands before it: where that is
         not found either, and carries no name by which it may be now, that is in vain.
         """
-        text = self._text(record) if sites and has_owners(record.language) else None
+        text = self._tree.text(record) if sites and has_owners(record.language) else None
         if text is None:
             return sites
         owners = {i: before for i in sites if (before := owner(record, i, text)) is not None}
@@ -182,8 +177,8 @@ class Names:
     def linked(self, path: RepoPath) -> frozenset[RepoPath]:
         """The files with a relation into a file that changed."""
         if path not in self._links:
-            records = self._store.packed(self._store.mentioning_file(path, self._base))
-            self._links[path] = frozenset(record.path for _, record in records)
+            records = self._tree.records(self._tree.mentioning_files([path]))
+            self._links[path] = frozenset(record.path for record in records)
         return self._links[path]
 
     def _imports_by_name(self, relation: Relation) -> bool:

@@ -25,21 +25,22 @@ files with few of them first, and verification does the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cached_property
 
-from nibd.repair.relations.barrels import Barrels, Modules
+from nibd.repair.relations.barrels import Barrels
 from nibd.repair.relations.between import Between
 from nibd.repair.relations.by_scope import has_names_by_scope, is_by_scope
 from nibd.repair.relations.configuration import UNTOUCHED, Touched
 from nibd.repair.relations.file_change import FileChange
 from nibd.repair.relations.hiding import Hidden
 from nibd.repair.relations.naming import Names
+from nibd.repair.relations.old_tree import OldTree
 from nibd.repair.relations.planned import Asked, Plan
-from nibd.repair.relations.source_file import SourceFile
-from nibd.stores.bitmap import Bitmap
+from nibd.repair.relations.source_file import folder_of
 from nibd.stores.relation_records import RelationRecord
 from nibd.stores.relation_types import FileRelations, Relation, Target
-from nibd.stores.relations import RecordId, RelationStore
+from nibd.stores.relations import RecordId
 from nibd.stores.types import RepoPath
 
 MAX_REACH = 5_000
@@ -50,28 +51,22 @@ Reach = dict[RepoPath, dict[int, str]]
 
 
 class Planner:
-    """`base` holds the records of the old tree; `old` gives those of changed files.
+    """`old` gives the relations of changed files in the old tree.
 
     `importers` are the files that import one of the packages that are touched. `is_configured`: some
-    configuration changed, however far that reaches. `file` gives an unchanged one, `modules` what each
-    imports.
+    configuration changed, however far that reaches.
     """
 
     def __init__(
         self,
-        store: RelationStore,
-        base: Bitmap,
+        tree: OldTree,
         changes: Mapping[RepoPath, FileChange],
         old: Mapping[RepoPath, FileRelations],
         touched: Touched = UNTOUCHED,
         importers: Collection[RepoPath] = (),
         is_configured: bool = False,
-        file: Callable[[RelationRecord], SourceFile | None] = lambda _: None,
-        modules: Modules = lambda: (),
     ) -> None:
-        self._store = store
-        self._file = file
-        self._base = base
+        self._tree = tree
         self._changes = changes
         self._old = old
         self._touched = touched
@@ -80,19 +75,17 @@ class Planner:
         self._elsewhere: dict[RepoPath, Asked] = {}
         self._keys: Reach = {}
         """To be asked where there is room after all others."""
-        self._names = Names(store, base, changes, self._text)
-        self._hidden = Hidden(store, base, changes, self._names.linked)
-        self._barrels = Barrels(store, base, changes, modules, file)
-        self._between = Between(store, base, changes, file)
 
     def plan(self) -> Plan:
         within = {path: self._within(change) for path, change in self._changes.items() if change.new}
+        if not self._tree.base:  # a first build, of which every site is new
+            return Plan({}, within)
         reach: Reach = {}
-        folders = {_folder(path) for path in self._changes}
+        folders = {folder_of(path) for path in self._changes}
         open_ = [
             each.record
-            for each in self._store.unknown(self._base)
-            if each.unanswered or self._is_configured or _folder(each.path) in folders
+            for each in self._tree.unknown()
+            if each.unanswered or self._is_configured or folder_of(each.path) in folders
         ]
         for record in self._records(open_):
             open_sites = [
@@ -103,11 +96,11 @@ class Planner:
             self._by_configuration()
         for record in self._records(self._mentioning()):
             self._by_target(record, reach)
-        for record in self._records(self._seeing_hidden()):
+        for record in self._records(self._tree.mentioning_files(self._hidden.files)):
             self._by_hidden(record, reach)
-        for record in self._records(self._store.naming(self._names.all(), self._base)):
+        for record in self._records(self._tree.naming(self._names.all())):
             self._by_name(record, reach)
-        for record, sites in self._barrels.imports() if self._base else ():
+        for record, sites in Barrels(self._tree, self._changes).imports():
             self._asked(record)
             wide = reach.setdefault(record.path, {})
             for index in sites:
@@ -120,8 +113,20 @@ class Planner:
         elsewhere = {path: asked for path, asked in self._elsewhere.items() if asked.why}
         return Plan(elsewhere, within, cut + cut_keys, room)
 
+    @cached_property
+    def _names(self) -> Names:
+        return Names(self._tree, self._changes)
+
+    @cached_property
+    def _hidden(self) -> Hidden:
+        return Hidden(self._tree, self._changes, self._names.linked)
+
+    @cached_property
+    def _between(self) -> Between:
+        return Between(self._tree, self._changes)
+
     def _by_configuration(self) -> None:
-        for _, record in self._store.packed(self._base):
+        for record in self._tree.records(self._tree.base):
             if record.path in self._changes:
                 continue
             if self._touched.has(record.path):
@@ -139,10 +144,6 @@ class Planner:
             return path in self._importers
         return any(self._touched.has_package(target.package) for target in relation.targets)
 
-    def _seeing_hidden(self) -> set[RecordId]:
-        files = self._hidden.files
-        return {each for path in files for each in self._store.mentioning_file(path, self._base)}
-
     def _by_hidden(self, record: RelationRecord, reach: Reach) -> None:
         targets = enumerate(record.targets)
         sites = record.leading({n for n, each in targets if self._hidden.has(record.path, each)})
@@ -154,22 +155,12 @@ class Planner:
                 wide.setdefault(index, "hidden")
 
     def _mentioning(self) -> set[RecordId]:
-        found: set[RecordId] = set()
-        for path, change in self._changes.items():
-            for key in change.changed_keys | change.exposed:
-                found.update(self._store.mentioning_symbol(path, *key, self._base))
-        for path, key in self._between.symbols:
-            found.update(self._store.mentioning_symbol(path, *key, self._base))
-        return found
-
-    def _text(self, record: RelationRecord) -> bytes | None:
-        file = self._file(record)
-        return None if file is None else file.content
+        changes = self._changes.items()
+        changed = {(path, key) for path, each in changes for key in each.reaching}
+        return self._tree.mentioning(changed | self._between.symbols)
 
     def _records(self, ids: Iterable[int]) -> Iterator[RelationRecord]:
-        for _, record in self._store.packed(sorted(ids)):
-            if record.path not in self._changes:
-                yield record
+        return (record for record in self._tree.records(ids) if record.path not in self._changes)
 
     def _by_target(self, record: RelationRecord, reach: Reach) -> None:
         changed = record.targets_in(self._changes)
@@ -189,12 +180,12 @@ class Planner:
             wide.update(dict.fromkeys(within, "surface"))
 
     def _with_nested(self, record: RelationRecord, units: set[int]) -> set[int]:
-        file = self._file(record) if units else None
+        file = self._tree.file(record) if units else None
         return units if file is None else file.with_nested(units)
 
     def _by_type(self, record: RelationRecord, sites: list[int]) -> list[int]:
         """Those of `sites` that may mean something else when something is of another type."""
-        text = self._text(record) if has_names_by_scope(record.language) else None
+        text = self._tree.text(record) if has_names_by_scope(record.language) else None
         if text is None:
             return sites
         found = zip(sites, record.some(sites), strict=True)
@@ -299,7 +290,3 @@ class Planner:
 
     def _asked(self, record: RelationRecord) -> Asked:
         return self._elsewhere.setdefault(record.path, Asked(record))
-
-
-def _folder(path: RepoPath) -> bytes:
-    return path.rpartition(b"/")[0]

@@ -28,6 +28,7 @@ from nibd.repair.relations.drafts import Draft
 from nibd.repair.relations.families import FAMILIES
 from nibd.repair.relations.file_change import FileChange
 from nibd.repair.relations.includes import Includes, narrowed
+from nibd.repair.relations.old_tree import OldTree
 from nibd.repair.relations.parts import NOTHING, Part, Parts, Totals
 from nibd.repair.relations.plan import Planner
 from nibd.repair.relations.planned import Plan
@@ -200,17 +201,8 @@ class RelationRepair:
     ) -> Plan:
         """What to ask. `old` are the relations of the changed files in `base`."""
         importers = self._importers(base.touched, base.side.listing)
-        planner = Planner(
-            self.store,
-            base.records,
-            changes,
-            old,
-            base.touched,
-            importers,
-            base.is_configured,
-            self._file,
-            lambda: self._modules(base.side.listing),
-        )
+        tree = OldTree(self.store, base.records, self._file, lambda: self._modules(base.side.listing))
+        planner = Planner(tree, changes, old, base.touched, importers, base.is_configured)
         try:
             return planner.plan()
         except ValueError as error:

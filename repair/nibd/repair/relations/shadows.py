@@ -23,7 +23,7 @@ from nibd.repair.relations.bare_typescript import is_local
 from nibd.repair.relations.by_scope import is_bare
 from nibd.repair.relations.exports import declares_for_all
 from nibd.repair.relations.file_change import FileChange
-from nibd.repair.relations.source_file import FILE_KEY, SourceFile
+from nibd.repair.relations.source_file import ECMASCRIPT, FILE_KEY, SourceFile, folder_of
 from nibd.repair.servers.gopls import may_be_left_out
 from nibd.stores.relation_types import Relation, RelationKind
 from nibd.stores.types import Level, RepoPath
@@ -45,7 +45,7 @@ def shadows(language: str, changes: Mapping[RepoPath, FileChange]) -> Shadows | 
     """`None` for languages of which nothing of the kind is known."""
     if language == "go":
         return _GoShadows(changes)
-    if language in ("javascript", "typescript", "tsx"):
+    if language in ECMASCRIPT:
         return _ModuleShadows(language, changes)
     return None
 
@@ -60,24 +60,25 @@ class _GoShadows:
                     continue
                 is_built = not may_be_left_out(path, file.content.decode("utf-8", "replace"))
                 if file is change.new or is_built:
-                    declared[_folder(path)].update(_declared(file))
-        self._appeared = {folder: names - before[folder] for folder, names in after.items()}
+                    declared[folder_of(path)].update(_declared(file))
+        appeared = {folder: names - before[folder] for folder, names in after.items()}
         for path, change in changes.items():
             if change.new is None or change.new.language != "go":
                 continue
-            appeared = self._appeared[_folder(path)]
+            own = appeared[folder_of(path)]
             if change.others:  # what is built now need not have been
-                appeared.update(_declared(change.new))
+                own.update(_declared(change.new))
             if change.old is None:  # a package's name may lead to any file of it
-                appeared.update(("", name) for name in _CLAUSE.findall(change.new.own_texts[FILE_KEY]))
-        self._members = {name for names in self._appeared.values() for owner, name in names if owner}
+                own.update(("", name) for name in _CLAUSE.findall(change.new.own_texts[FILE_KEY]))
+        self._members = {name for names in appeared.values() for owner, name in names if owner}
+        self._names = {folder: {name for _, name in names} for folder, names in appeared.items()}
 
     def reach(self, path: RepoPath, relation: Relation, text: Text) -> bool:
         name = relation.site.name
-        if self._has(_folder(path), name):
+        if self._has(folder_of(path), name):
             return True
         targets = relation.targets or ()
-        if any(not each.is_external and self._has(_folder(each.path), name) for each in targets):
+        if any(not each.is_external and self._has(folder_of(each.path), name) for each in targets):
             return True
         return name in self._members and not _is_bare(relation, text, "go")
 
@@ -85,7 +86,7 @@ class _GoShadows:
         return False
 
     def _has(self, folder: bytes, name: str) -> bool:
-        return any(name == each for _, each in self._appeared.get(folder, ()))
+        return name in self._names.get(folder, ())
 
 
 class _ModuleShadows:
@@ -133,7 +134,3 @@ def _declared(file: SourceFile) -> Iterator[tuple[str, str]]:
         unit = file.units[site.unit]
         if site.kind is RelationKind.DEFINITION and unit.level is not Level.CALLABLE:
             yield unit.qualified, site.name
-
-
-def _folder(path: RepoPath) -> bytes:
-    return path.rpartition(b"/")[0]

@@ -22,14 +22,25 @@ from nibd.repair.syntax.units import file_unit
 from nibd.repair.text import decode
 from nibd.stores.bounded_cache import BoundedCache
 from nibd.stores.facts import FactStore
-from nibd.stores.relation_types import Site
+from nibd.stores.relation_types import FAMILIES, Site
 from nibd.stores.types import BlobId, Level, RepoPath, Skip, Unit
 
 Key = tuple[str, int]
 FILE_KEY: Key = ("", 0)
 """Of the unit that is the whole file."""
+ECMASCRIPT = frozenset(FAMILIES["javascript"])
 
 _WORD = re.compile(r"\w+")
+_SEPARATOR = re.compile(r"\.|::")
+
+
+def last_part(qualified: str) -> str:
+    """Of a qualified name, the name."""
+    return _SEPARATOR.split(qualified)[-1]
+
+
+def folder_of(path: RepoPath) -> bytes:
+    return path.rpartition(b"/")[0]
 
 
 @dataclass(frozen=True)
