@@ -18,6 +18,7 @@ from gated_server import Gate
 from gitrepo import Repo
 from language_servers import require
 from live_world import LiveHome
+from nibd.ipc.client import Client
 from nibd.ipc.messages import ErrorCode, RpcError
 from nibd.repair.relations.repair import BATCH_SITES
 from nibd.stores.repository import RepositoryFolder
@@ -247,23 +248,27 @@ def test_relations_that_were_deleted_are_made_anew_for_what_is_shown_alone(tmp_p
     with LiveHome(tmp_path, "python") as home:
         repo = home.repository({"lib.py": LIB, "app.py": APP})
         home.related(repo)
-        older = repo.git("rev-parse", "HEAD").strip()
+        older = repo.head()
         repo.write("late.py", "late = 1\n")
         repo.commit()
         home.related(repo)
-        folder_of(home).clear_relations()
+        where = {"path": str(repo.path), "operation": "references", "name": "greet", "provider": "static"}
+        with Client(home.socket, WAIT_S) as client:
+            session = client.call("session.open", {"path": str(repo.path)})["session"]
+            folder_of(home).clear_relations()
 
-        def is_answered() -> bool:
-            try:
-                return bool(home.ask(repo, "references", name="greet", provider="static")["total"] == 2)
-            except RpcError:
-                return False
+            def is_answered() -> bool:
+                try:
+                    return bool(home.call("navigate", **where)["total"] == 2)
+                except RpcError:
+                    return False
 
-        wait_until(is_answered, WAIT_S, "the relations")
-        damaged = len(logged(home, "relations_damaged"))
-        with pytest.raises(RpcError, match="not shown are not made again"):
-            home.ask(repo, "references", name="greet", provider="static", at=older)
-        assert len(logged(home, "relations_damaged")) == damaged
+            wait_until(is_answered, WAIT_S, "the relations")
+            damaged = len(logged(home, "relations_damaged"))
+            for pinned in ({"at": older}, {"session": session}):
+                with pytest.raises(RpcError, match="not shown are not made again"):
+                    client.call("navigate", where | pinned)
+            assert len(logged(home, "relations_damaged")) == damaged
 
 
 def test_waiting_for_relations_says_what_there_is_of_each_family(tmp_path: Path) -> None:

@@ -103,11 +103,12 @@ class Host:
 
 
 def is_shown(state: CheckoutState, at: At) -> bool:
-    """Whether a request that rests on `at` reads the snapshot that the checkout shows."""
+    """Whether a request that rests on `at` reads the relations that the checkout shows."""
     if at is None or state.published is None:
         return True
-    commit = at.publication.commit if isinstance(at, Reading) else at
-    return commit == state.published.commit
+    if isinstance(at, Reading):
+        return at.snapshot.relations == state.published.snapshot.relations
+    return at == state.published.commit
 
 
 def unreadable_relations(why: str, *, shown: bool = True) -> RpcError:
@@ -115,7 +116,7 @@ def unreadable_relations(why: str, *, shown: bool = True) -> RpcError:
     that is not `shown` any more, which are not made again."""
     again = "they are being made again, `nibd wait --view relations` tells when they are there"
     if not shown:
-        again = "those of a snapshot that is not shown are not made again: ask without a commit"
+        again = "those of a snapshot that is not shown are not made again: ask without it"
     return RpcError(ErrorCode.VIEW_NOT_READY, f"the relations can't be read: {why}; {again}")
 
 
