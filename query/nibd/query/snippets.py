@@ -7,14 +7,13 @@ A word matches as ranking counts it: `parsing` shows `parse_cache`. Where nothin
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from itertools import islice
 from math import fsum
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-import re2
 
 from nibd.query.ranking.groups import QueryTerms
 from nibd.query.ranking.words import STOP_WORDS
@@ -28,7 +27,13 @@ BEFORE_CHARACTERS = 60
 """A longer line is shown from so far before its first match on."""
 MOST_MATCHES = 2000
 """In one unit; a longer one is looked at so far."""
-_WORD = rb"[A-Za-z0-9_\x80-\xff]*"
+_BETWEEN = b" "
+_FOLDED = b"".join(
+    byte.lower() if byte.isalnum() or byte == b"_" or byte >= b"\x80" else _BETWEEN
+    for byte in (bytes([value]) for value in range(256))
+)
+"""Letters of ASCII in lower case, and all that stands between words alike: so a word's ends are found without
+a look at what it is made of."""
 _NONE: frozenset[str] = frozenset()
 MOST_WORDS = 96
 LEAST_SHARE = 0.1
@@ -52,27 +57,11 @@ class Snippet:
     matches: Sequence[Match] = ()
 
 
-@lru_cache(maxsize=64)
-def _regex(terms: tuple[str, ...]) -> Any:
-    """Tokens that may have one of these terms; `None` for no terms.
-
-    A stem stands in its word but for its last letter (`happi`, `hope` in "hoping"). What this finds is
-    looked at.
-    """
-    if not terms:
-        return None
-    options = re2.Options()
-    options.case_sensitive = False
-    options.never_capture = True
-    options.log_errors = False
-    options.encoding = re2.Options.Encoding.LATIN1  # bytes: classes of Unicode take a millisecond to compile
-    pieces = {_piece(term) for term in terms}
-    spelt = sorted({text.encode() for piece in pieces for text in (piece, piece.upper())})
-    return re2.compile(_WORD + b"(?:" + b"|".join(map(re2.escape, spelt)) + b")" + _WORD, options)
-
-
-def _piece(term: str) -> str:
-    return term[:-1] if len(term) > 2 and term[-1] in "ie" else term
+def _pieces(terms: Iterable[str]) -> list[bytes]:
+    """What stands, folded, in each word that has one of the terms: a stem but for its last letter (`happi`,
+    `hope` in "hoping"). Not each word in which it stands has the term."""
+    pieces = {term[:-1] if len(term) > 2 and term[-1] in "ie" else term for term in terms}
+    return sorted({text.encode().translate(_FOLDED) for each in pieces for text in (each, each.upper())})
 
 
 Word: TypeAlias = tuple[int, int, frozenset[str]]
@@ -88,7 +77,7 @@ class Words:
         telling.sort(key=lambda term: (-weights[term], term))
         self.weights = {term: weights[term] for term in telling[:MOST_WORDS]}
         self._known: dict[bytes, frozenset[str]] = {}
-        self._regex = _regex(tuple(sorted(self.weights)))
+        self._pieces = _pieces(self.weights)
 
     @staticmethod
     def of_ranking(terms: QueryTerms) -> Words:
@@ -102,22 +91,26 @@ class Words:
         })  # fmt: skip
 
     def found(self, text: bytes) -> list[Word]:
-        """The words that have some of the terms, in their order."""
-        if self._regex is None:
-            return []
-        found: list[Word] = []
-        known = self._known
-        for match in self._regex.finditer(text):
-            start, end = match.span()
+        """The first words that have some of the terms, in their order."""
+        folded = text.translate(_FOLDED)
+        found: dict[int, Word] = {}
+        for piece in self._pieces:
+            found |= islice(self._with_piece(piece, text, folded), MOST_MATCHES)
+        return [word for _, word in sorted(found.items())[:MOST_MATCHES]]
+
+    def _with_piece(self, piece: bytes, text: bytes, folded: bytes) -> Iterator[tuple[int, Word]]:
+        known, at = self._known, folded.find(piece)
+        while at >= 0:
+            start, end = folded.rfind(_BETWEEN, 0, at) + 1, folded.find(_BETWEEN, at)
+            if end < 0:
+                end = len(folded)
             word = text[start:end]
             held = known.get(word)
             if held is None:
                 held = known[word] = self._held(word)
             if held:
-                found.append((start, end, held))
-                if len(found) == MOST_MATCHES:
-                    break
-        return found
+                yield start, (start, end, held)
+            at = folded.find(piece, end)
 
     def _held(self, word: bytes) -> frozenset[str]:
         """Which of the terms a word has."""

@@ -63,6 +63,8 @@ Weights = Mapping[tuple[Field, str], float]
 """By what the score of a term in a field is multiplied. A term that is not here is not searched."""
 
 FREQUENCY_CACHE_TERMS = 1 << 16
+LOCATED_CACHE_DOCUMENTS = 1 << 14
+"""About 10 MB: to read where a document is takes longer than to score it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,7 @@ class _Index:
         self._frequencies: dict[tuple[Field, str], int] = {}
         self._counted: dict[tuple[Field, str], int] = {}
         self._statistics: dict[Field, Statistics] = {}
+        self._located: dict[tuple[int, int], Located] = {}
 
     def document_frequency(self, field: Field, term: str) -> int:
         return self._cached(self._frequencies, field, term, self._count)
@@ -187,9 +190,17 @@ class _Index:
         return [Candidate(score, document, self) for score, document in hits]
 
     def located(self, document: tantivy.DocAddress) -> Located:
-        with raised_as(CorruptStore, self._folder):
-            stored = self._searcher.doc(document).get_first(ADDRESS_FIELD)
-            return unpack_address(bytes(stored or b""))
+        key = (document.segment_ord, document.doc)
+        found = self._located.get(key)
+        if found is None:
+            with raised_as(CorruptStore, self._folder):
+                stored = self._searcher.doc(document).get_first(ADDRESS_FIELD)
+                found = unpack_address(bytes(stored or b""))
+            with self._lock:
+                if len(self._located) >= LOCATED_CACHE_DOCUMENTS:
+                    self._located.clear()
+                self._located[key] = found
+        return found
 
     def _cached(
         self,
