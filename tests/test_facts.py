@@ -98,7 +98,7 @@ def test_counts_answer_as_the_facts_do(store: FactStore) -> None:
     assert counts.file_length == facts_of(FILE).file_terms.length
     assert counts.names("stop") == 1
     assert counts.names("job") == 0
-    assert counts.own_terms(1) == facts_of(FILE).terms[1].counts
+    assert counts.by_group(counts.vocabulary())[1] == facts_of(FILE).terms[1].counts
 
 
 _counts = st.dictionaries(st.sampled_from([f"w{n}" for n in range(40)]), st.integers(1, 90_000), max_size=30)
@@ -113,12 +113,12 @@ def test_packed_counts_equal_the_counts_they_were_packed_from(
         facts_of(file), terms=tuple(UnitTerms(counts) for counts in own), file_terms=UnitTerms(whole)
     )
     counts = TermCounts(pack_terms(facts))
-    vocabulary = counts.vocabulary()
+    by_group = counts.by_group(counts.vocabulary())
     for ordinal, expected in enumerate(own):
-        assert counts.group_terms(ordinal, vocabulary) == expected
+        assert by_group[ordinal] == expected
         assert all(counts.unit(ordinal, f"w{n}") == expected.get(f"w{n}", 0) for n in range(40))
         assert counts.unit_length(ordinal) == sum(expected.values())
-    assert counts.group_terms(counts.file_group, vocabulary) == whole
+    assert by_group[counts.file_group] == whole
     assert counts.file_length == sum(whole.values())
 
 

@@ -51,6 +51,7 @@ from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from nibd.query.filters import Selection
 from nibd.query.lexical_scores import K1, Scorer, WeightedTerm, idf
@@ -267,6 +268,7 @@ def _plan(generation: LexicalGeneration, population: Population, times: Mapping[
     return _Plan(terms, weights, slope, unbounded, least / slope)
 
 
+@lru_cache(maxsize=1 << 12)
 def tantivy_idf(documents: int, frequency: int) -> float:
     """Tantivy's idf, in its 32-bit steps: far from the exact one for terms that are nearly everywhere."""
     ratio = _float32(_float32(_float32(documents - frequency) + 0.5) / _float32(_float32(frequency) + 0.5))

@@ -23,6 +23,7 @@ from nibd.repair.languages import CODE_LANGUAGES, MARKDOWN
 from nibd.repair.syntax import Syntax, read_syntax, spec_of
 from nibd.repair.text import decode, is_minified, line_count
 from nibd.repair.windows import section_units, window_units
+from nibd.stores.fact_terms import PACKED_VERSION
 from nibd.stores.terms import TERMS_VERSION, count_terms
 from nibd.stores.types import Facts, Skip, TextId, Unit, UnitTerms
 
@@ -32,6 +33,7 @@ EXTRACTOR_VERSION = "+".join(
         f"grammars-{version('tree-sitter-language-pack')}",
         f"tree-sitter-{version('tree-sitter')}",
         f"terms-{TERMS_VERSION}",
+        f"packed-{PACKED_VERSION}",
     )
 )
 """Facts are kept under it. Raise the first part with any change of what this package finds."""

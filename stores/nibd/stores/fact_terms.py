@@ -5,13 +5,14 @@ place in it is its *position*. A *group* is one text of the file that was counte
 text of unit `i`, group `units + i` its qualified name, then the whole file, then the names that the
 file defines. The packed form is
 
-    header | hashes u64[terms] | starts u32[groups+1] | lengths u32[groups]
-           | positions w[pairs] | counts w[pairs]
+    header | hashes u64[terms] | starts u32[terms+1] | lengths u32[groups]
+           | groups w[pairs] | counts w[pairs]
 
 in the machine's byte order (the store is a cache of this machine), with w of two bytes where every
-position and count fits, else four. The pairs of group `g` are those from `starts[g]` to
-`starts[g+1]`, by position. So a count is two bisections on the packed bytes. The terms themselves
-lie apart, compressed; only a build of an index reads them.
+group and count fits, else four. The pairs of the term at position `p` are those from `starts[p]` to
+`starts[p+1]`, by group: a query has few terms, and asks for all groups that have them. A count is two
+bisections on the packed bytes. The terms themselves lie apart, compressed; only a build of an index
+reads them.
 
 Two terms of one file with the same hash would share a count. Such a pair has to be searched for on
 purpose (2^32 hashes) and only affects where its own file is ranked, in every build alike.
@@ -23,10 +24,12 @@ import struct
 import zlib
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,8 +39,8 @@ from nibd.stores.types import Facts
 
 _HEADER = struct.Struct("=IIIB3x")
 _WIDE = 1 << 16
-FEW_TERMS = 6
-"""So many are compared with each position one after the other, which takes less than looking each up."""
+PACKED_VERSION = 2
+"""Of the form below."""
 
 
 @lru_cache(maxsize=1 << 16)
@@ -57,27 +60,25 @@ def pack_terms(facts: Facts) -> PackedTerms:
     groups: list[Mapping[str, int]] = [terms.counts for terms in facts.terms]
     groups += [count_terms(unit.qualified) for unit in facts.units]
     groups += [facts.file_terms.counts, _defined_names(facts)]
-    distinct = set[str]().union(*groups)
-    hashed = sorted((term_hash(term), term) for term in distinct)
-    position = {term: at for at, (_, term) in enumerate(hashed)}
-    starts, lengths = array("I", [0]), array("I")
-    positions: list[int] = []
-    counts: list[int] = []
-    for group in groups:
-        pairs = sorted((position[term], count) for term, count in group.items())
-        positions += [pair[0] for pair in pairs]
-        counts += [pair[1] for pair in pairs]
-        starts.append(len(positions))
-        lengths.append(sum(group.values()))
-    width = 2 if max(len(hashed), max(counts, default=0)) < _WIDE else 4
+    having: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+    for group, terms in enumerate(groups):
+        for term, count in terms.items():
+            having[term].append((group, count))
+    hashed = sorted((term_hash(term), term) for term in having)
+    starts = array("I", [0])
+    pairs: list[tuple[int, int]] = []
+    for _, term in hashed:
+        pairs += having[term]
+        starts.append(len(pairs))
+    width = 2 if max(len(groups), max((count for _, count in pairs), default=0)) < _WIDE else 4
     code = "H" if width == 2 else "I"
     parts = (
-        _HEADER.pack(len(hashed), len(groups), len(positions), width),
-        array("Q", [pair[0] for pair in hashed]),
+        _HEADER.pack(len(hashed), len(groups), len(pairs), width),
+        array("Q", [value for value, _ in hashed]),
         starts,
-        lengths,
-        array(code, positions),
-        array(code, counts),
+        array("I", [sum(terms.values()) for terms in groups]),
+        array(code, [group for group, _ in pairs]),
+        array(code, [count for _, count in pairs]),
     )
     vocabulary = zlib.compress("\n".join(term for _, term in hashed).encode(), 3)
     return PackedTerms(b"".join(parts), vocabulary)
@@ -87,13 +88,16 @@ def _defined_names(facts: Facts) -> dict[str, int]:
     return count_terms("\n".join(unit.name for unit in facts.units[1:]))
 
 
-@dataclass(frozen=True, slots=True)
-class Occurrences:
-    """Parallel arrays: `counts[i]` times a group has the term that was asked for as number `terms[i]`."""
+Numbers = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
 
-    groups: npt.NDArray[np.intp]
-    terms: npt.NDArray[np.int32]
-    counts: npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
+
+class Occurrences(NamedTuple):
+    """The groups `groups[i]`, ascending, have the term that was asked for as number `terms[i]`, each
+    `counts[i]` times."""
+
+    terms: list[int]
+    groups: list[Numbers]
+    counts: list[Numbers]
 
 
 class TermCounts:
@@ -101,10 +105,10 @@ class TermCounts:
 
     __slots__ = (
         "_counts",
+        "_groups",
         "_hashes",
         "_lengths",
         "_packed",
-        "_positions",
         "_starts",
         "file_group",
         "names_group",
@@ -116,14 +120,14 @@ class TermCounts:
         view = memoryview(packed.postings)
         terms, groups, pairs, width = _HEADER.unpack_from(view)
         starts_at = _HEADER.size + terms * 8
-        lengths_at = starts_at + groups * 4 + 4
-        positions_at = lengths_at + groups * 4
-        counts_at = positions_at + pairs * width
+        lengths_at = starts_at + terms * 4 + 4
+        groups_at = lengths_at + groups * 4
+        counts_at = groups_at + pairs * width
         end = counts_at + pairs * width
         self._hashes: memoryview[int] = view[_HEADER.size : starts_at].cast("Q")
         self._starts: memoryview[int] = view[starts_at:lengths_at].cast("I")
-        self._lengths: memoryview[int] = view[lengths_at:positions_at].cast("I")
-        self._positions = _narrow(view[positions_at:counts_at], width)
+        self._lengths: memoryview[int] = view[lengths_at:groups_at].cast("I")
+        self._groups = _narrow(view[groups_at:counts_at], width)
         self._counts = _narrow(view[counts_at:end], width)
         if len(self._counts) != pairs or groups < 2 or groups % 2:
             raise ValueError("postings are cut short")
@@ -178,38 +182,28 @@ class TermCounts:
         return found
 
     def counts_at(self, group: int, positions: Iterable[int]) -> list[int]:
-        """How often a group has the term at each of the positions."""
-        own, counts, found = self._positions, self._counts, []
-        start, end = self._starts[group], self._starts[group + 1]
+        """How often a group has the term at each of the positions; 0 of what is at -1."""
+        starts, groups, counts, found = self._starts, self._groups, self._counts, []
         for position in positions:
-            at = bisect_left(own, position, start, end) if position >= 0 else end
-            found.append(counts[at] if at < end and own[at] == position else 0)
+            at = end = 0
+            if position >= 0:
+                end = starts[position + 1]
+                at = bisect_left(groups, group, starts[position], end)
+            found.append(counts[at] if at < end and groups[at] == group else 0)
         return found
 
     def occurrences(self, hashes: npt.NDArray[np.uint64]) -> Occurrences:
-        """Where the terms with these hashes, which are sorted and distinct, are in any group.
-
-        In the order of groups and, within one, of hashes.
-        """
-        own, terms = self._hashes, len(self._hashes)
-        numbers = np.full(terms, -1, np.int32)
-        found = []
+        """Which groups have the terms with these hashes, which are distinct; of no term that none has."""
+        own, starts, terms = self._hashes, self._starts, len(self._hashes)
+        groups = np.frombuffer(self._groups, self._groups.format)
+        counts = np.frombuffer(self._counts, self._counts.format)
         places = np.frombuffer(own, np.uint64).searchsorted(hashes).tolist()
+        numbers, spans = [], []
         for number, (place, hashed) in enumerate(zip(places, hashes.tolist(), strict=True)):
             if place < terms and own[place] == hashed:
-                numbers[place] = number
-                found.append(place)
-        positions = np.frombuffer(self._positions, self._positions.format)
-        if len(found) <= FEW_TERMS:
-            is_meant = np.zeros(len(positions), bool)
-            for place in found:
-                is_meant |= positions == place
-        else:
-            is_meant = numbers[positions] >= 0
-        (pairs,) = is_meant.nonzero()
-        groups = np.frombuffer(self._starts, np.uint32).searchsorted(pairs, side="right") - 1
-        counts = np.frombuffer(self._counts, self._counts.format)[pairs]
-        return Occurrences(groups, numbers[positions[pairs]], counts)
+                numbers.append(number)
+                spans.append(slice(starts[place], starts[place + 1]))
+        return Occurrences(numbers, [groups[span] for span in spans], [counts[span] for span in spans])
 
     def lengths(self) -> npt.NDArray[np.uint32]:
         """How many terms each group has, repeated ones included."""
@@ -220,15 +214,14 @@ class TermCounts:
         joined = zlib.decompress(self._packed.vocabulary).decode()
         return joined.split("\n") if joined else []
 
-    def own_terms(self, ordinal: int) -> dict[str, int]:
-        """The counts of a unit's own text. For one unit; a build goes through `group_terms`."""
-        return self.group_terms(ordinal, self.vocabulary())
-
-    def group_terms(self, group: int, vocabulary: list[str]) -> dict[str, int]:
-        """The counts of a group, given the file's `vocabulary()`."""
-        pairs = slice(self._starts[group], self._starts[group + 1])
-        found = zip(self._positions[pairs], self._counts[pairs], strict=True)
-        return {vocabulary[position]: count for position, count in found}
+    def by_group(self, vocabulary: Sequence[str]) -> list[dict[str, int]]:
+        """The counts of each group, given the file's `vocabulary()`: for who builds from them."""
+        found: list[dict[str, int]] = [{} for _ in self._lengths]
+        for position, term in enumerate(vocabulary):
+            span = slice(self._starts[position], self._starts[position + 1])
+            for group, count in zip(self._groups[span], self._counts[span], strict=True):
+                found[group][term] = count
+        return found
 
 
 def _narrow(view: memoryview[int], width: int) -> memoryview[int]:

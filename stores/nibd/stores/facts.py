@@ -322,13 +322,12 @@ def _facts(row: sqlite3.Row) -> Facts | Skip:
     if row["skip"] is not None:
         return Skip(row["skip"])
     counts = TermCounts(PackedTerms(row["postings"], row["vocabulary"]))
-    vocabulary = counts.vocabulary()
-    groups = range(counts.unit_count)
+    terms = counts.by_group(counts.vocabulary())
     return Facts(
         units=tuple(unpack_units(row["units"])),
         imports=tuple(Import(*found) for found in json.loads(row["imports"])),
-        terms=tuple(UnitTerms(counts.group_terms(group, vocabulary)) for group in groups),
-        file_terms=UnitTerms(counts.group_terms(counts.file_group, vocabulary)),
+        terms=tuple(map(UnitTerms, terms[: counts.unit_count])),
+        file_terms=UnitTerms(terms[counts.file_group]),
         text_ids=_text_ids(row["text_ids"]),
         lines=row["lines"],
         broken_line=row["broken_line"],

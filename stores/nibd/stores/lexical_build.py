@@ -143,10 +143,10 @@ class _Delta:
             self.removed[population] = self.removed[population].plus(totals)
 
     def add(self, file: IndexedFile) -> None:
-        vocabulary = file.counts.vocabulary()
-        for document in unit_documents(file, vocabulary):
+        terms = file.counts.by_group(file.counts.vocabulary())
+        for document in unit_documents(file, terms):
             self._writers[Population.UNITS].add_document(document)
-        self._writers[Population.FILES].add_document(file_document(file, vocabulary))
+        self._writers[Population.FILES].add_document(file_document(file, terms))
         for population, totals in file.totals().items():
             self.added[population] = self.added[population].plus(totals)
 

@@ -15,7 +15,7 @@ documents of a population; they and the facts are what scores are computed from.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -144,16 +144,16 @@ def schema() -> tantivy.Schema:
     return builder.build()
 
 
-def unit_documents(file: IndexedFile, vocabulary: list[str]) -> Iterator[tantivy.Document]:
+def unit_documents(file: IndexedFile, terms: Sequence[Mapping[str, int]]) -> Iterator[tantivy.Document]:
+    """`terms` are by group of the file's counts."""
     for ordinal in file.unit_ordinals():
         names = name_terms(file.units[ordinal].qualified)
-        yield _document(file, ordinal, file.counts.group_terms(ordinal, vocabulary), names)
+        yield _document(file, ordinal, terms[ordinal], names)
 
 
-def file_document(file: IndexedFile, vocabulary: list[str]) -> tantivy.Document:
-    counts = file.counts
-    whole = counts.group_terms(counts.file_group, vocabulary)
-    return _document(file, 0, whole, counts.group_terms(counts.names_group, vocabulary))
+def file_document(file: IndexedFile, terms: Sequence[Mapping[str, int]]) -> tantivy.Document:
+    """`terms` are by group of the file's counts."""
+    return _document(file, 0, terms[file.counts.file_group], terms[file.counts.names_group])
 
 
 def _document(

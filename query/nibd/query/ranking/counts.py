@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,8 @@ from nibd.stores.lexical_documents import path_terms
 from nibd.stores.types import BlobId, RepoPath
 
 Ints = npt.NDArray[np.int64]
-Counts = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
+_NO_INTS: Ints = np.zeros(0, np.int64)
+_NO_FLOATS: Floats = np.zeros(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,11 @@ class Pairs:
 
     keys: Ints
     counts: Floats
+
+    @staticmethod
+    def by_key(keys: Ints, counts: Floats) -> Pairs:
+        order = keys.argsort()
+        return Pairs(keys[order], counts[order])
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +74,18 @@ def count(files: Sequence[File], terms: QueryTerms, facts: FactStore) -> Counted
     # A file's groups are its units' own texts, their names, its text, the names that it defines.
     base = 2 * first + 2 * np.arange(len(files) + 1)
     found = [each.occurrences(terms.hashes) for each in counts]
-    lengths = _joined([each.lengths() for each in counts])
-    file = np.repeat(np.arange(len(files)), [len(each.groups) for each in found])
-    group = _whole([each.groups for each in found])
-    term = _whole([each.terms for each in found])
-    times = _joined([each.counts for each in found])
+    lengths = np.concatenate([_NO_FLOATS, *(each.lengths() for each in counts)])
+    group = np.concatenate([_NO_INTS, *chain.from_iterable(each.groups for each in found)])
+    times = np.concatenate([_NO_FLOATS, *chain.from_iterable(each.counts for each in found)])
+    sizes = [len(groups) for each in found for groups in each.groups]
+    term = np.array([number for each in found for number in each.terms], np.int64).repeat(sizes)
+    file = np.arange(len(files)).repeat([len(each.terms) for each in found]).repeat(sizes)
     n = terms.count
     of_body, of_name = group < units[file], (group >= units[file]) & (group < 2 * units[file])
     of_text, of_names = group == 2 * units[file], group == 2 * units[file] + 1
     unit = group + first[file]
+    body = Pairs.by_key(unit[of_body] * n + term[of_body], times[of_body])
+    names = Pairs.by_key((unit - units[file])[of_name] * n + term[of_name], times[of_name])
     tables = np.zeros((2, len(files), n))
     tables[0, file[of_text], term[of_text]] = times[of_text]
     tables[1, file[of_names], term[of_names]] = times[of_names]
@@ -88,8 +98,8 @@ def count(files: Sequence[File], terms: QueryTerms, facts: FactStore) -> Counted
         body_lengths=lengths[base[1:] - 2], names_lengths=lengths[base[1:] - 1], path_lengths=path_lengths,
         first=first,
         file_of=file_of,
-        unit_body=Pairs(unit[of_body] * n + term[of_body], times[of_body]),
-        unit_names=Pairs((unit - units[file])[of_name] * n + term[of_name], times[of_name]),
+        unit_body=body,
+        unit_names=names,
         unit_lengths=lengths[own], unit_name_lengths=lengths[own + units[file_of]],
     )  # fmt: skip
 
@@ -103,10 +113,3 @@ def _paths(files: Sequence[File], terms: QueryTerms) -> tuple[Floats, Floats]:
             table[number, terms.by_term[term]] = found[term]
     return table, lengths
 
-
-def _whole(parts: Sequence[npt.NDArray[np.intp]] | Sequence[npt.NDArray[np.int32]]) -> Ints:
-    return np.concatenate(parts).astype(np.int64) if parts else np.zeros(0, np.int64)
-
-
-def _joined(parts: Sequence[Counts]) -> Floats:
-    return np.concatenate(parts).astype(float) if parts else np.zeros(0)

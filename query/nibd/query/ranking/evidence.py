@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache
 
 import numpy as np
 
@@ -99,6 +100,7 @@ def _stem_matches(stems: Sequence[str], groups: Sequence[Group], variant: int) -
     return np.array([stem_match(stem, told) for stem in stems], float)
 
 
+@lru_cache(maxsize=1 << 14)
 def _stem(path: RepoPath) -> str:
     name = path.rpartition(b"/")[2].decode(errors="replace").lower()
     stem = name.rpartition(".")[0] or name

@@ -82,7 +82,10 @@ def query_terms(understood: Understood, generation: LexicalGeneration) -> QueryT
 
 
 def _packed(groups: Sequence[Group], found: int) -> QueryTerms:
-    pairs = sorted((term_hash(term), term, at) for at, group in enumerate(groups) for term in group.terms)
+    # The stem of one word may be how another is spelt (`parameterized` and `parameter`): it counts once, for
+    # the less important of the two.
+    of_term = {term: at for at, group in enumerate(groups) for term in group.terms}
+    pairs = sorted((term_hash(term), term, at) for term, at in of_term.items())
     importance = np.array([[w * g.idf for w in g.weights] for g in groups], float).reshape(-1, len(VARIANTS))
     order = [at for _, _, at in pairs]
     return QueryTerms(
