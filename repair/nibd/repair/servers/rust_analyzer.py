@@ -7,6 +7,8 @@ obey, by `rust-project.json` or `rust-analyzer.toml` (a toolchain, commands to r
 - cargo is a script of ours in the cache folder, which knows `metadata` and `--version` only and runs the real
   one at `/`: cargo looks for configuration from its working folder upwards, so it never sees the tree's;
 - rustc and cargo are those of a toolchain's own folder, never rustup's proxies;
+- what rustc, and cargo of the standard library, say to the same question is asked once in a server's life
+  (`remembering`): it is told of each file that comes or goes, and then asks for all of it anew;
 - the manifests are named (`linkedProjects`), so that nothing is discovered;
 - build scripts, proc macros, checks and the like are off, unless `trusted`.
 """
@@ -15,15 +17,18 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 from pathlib import Path
 
 from nibd.repair.servers.driver import Driver, Guard, Installed, Launch, Missing, Options, Search
 from nibd.repair.servers.programs import candidates, find_server, first_line, output_of, private_home
+from nibd.repair.servers.remembering import remembering
 
 INSTALL = "rustup component add rust-analyzer rust-src"
 RUSTUP = "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh"
 DEFAULT = "rustup default stable"
 _SYSROOT_SOURCE = "lib/rustlib/src/rust/library"
+_ANSWERS = "answers"
 _NO_PROJECT: dict[str, list[str]] = {"crates": []}
 
 
@@ -75,21 +80,23 @@ def _sysroot_source(sysroot: Path, server: Path) -> Path | None:
 
 def launch(installed: Installed, root: Path, options: Options) -> Launch:
     tools = installed.tools
-    home = options.cache / "cargo"
-    cargo = tools["cargo"]
+    home, source = options.cache / "cargo", tools.get("sysroot_source")
+    cargo, rustc, sysroot = tools["cargo"], tools["rustc"], None
     if not options.trusted:
-        cargo = _write_cargo(home / "bin" / "cargo", cargo, options)
+        cargo = _write(home / "bin" / "cargo", _cargo(cargo, options, source))
+        sysroot = _sysroot(options.cache / "sysroot", rustc, options)
+        rustc = sysroot / "bin" / "rustc"
     env = private_home(options.cache) | {
         "PATH": "/usr/bin:/bin" if options.trusted else "/nonexistent",
         "CARGO": str(cargo),
         "CARGO_HOME": str(home),
         "CARGO_NET_OFFLINE": "true",
         "CARGO_TARGET_DIR": str(options.cache / "target"),
-        "RUSTC": str(tools["rustc"]),
+        "RUSTC": str(rustc),
         "RUSTC_WRAPPER": "",
         "RUSTC_WORKSPACE_WRAPPER": "",
     }
-    settings = _settings(root, options.trusted, tools.get("sysroot_source"))
+    settings = _settings(root, options.trusted, sysroot, source)
     limits = [] if options.trusted else ["build scripts and procedural macros are not run"]
     if "sysroot_source" not in tools:
         limits.append("the standard library's source is not installed (rustup component add rust-src)")
@@ -98,15 +105,39 @@ def launch(installed: Installed, root: Path, options: Options) -> Launch:
     return Launch((str(installed.program),), env, settings, {"rust-analyzer": settings}, tuple(limits))
 
 
-def _write_cargo(script: Path, cargo: Path, options: Options) -> Path:
+def prepare(_: Installed, options: Options) -> None:
+    shutil.rmtree(options.cache / _ANSWERS, ignore_errors=True)
+
+
+def _cargo(cargo: Path, options: Options, source: Path | None) -> str:
     home = options.cargo_home or options.cache / "cargo"
-    text = f"""#!/bin/sh
-case $1 in
+    before = f"""case $1 in
 metadata | --version | -V) ;;
 *) echo "only metadata is allowed here" >&2; exit 101 ;;
 esac
-cd / && CARGO_HOME={shlex.quote(str(home))} exec {shlex.quote(str(cargo))} "$@"
-"""
+export CARGO_HOME={shlex.quote(str(home))}
+cd /"""
+    questions = '" --version " | " -V "'
+    if source:
+        questions += f' | *" --manifest-path "{shlex.quote(str(source))}/*'
+    return remembering(cargo, options.cache / _ANSWERS, questions, before)
+
+
+def _sysroot(folder: Path, rustc: Path, options: Options) -> Path:
+    """The toolchain's, with a rustc that remembers."""
+    _write(
+        folder / "bin" / "rustc",
+        remembering(rustc, options.cache / _ANSWERS, '*" --print"* | " -vV " | " -V " | " --version "'),
+    )
+    for name in ("lib", "libexec"):
+        real = rustc.parent.parent / name
+        if real.is_dir() and not (folder / name).exists():
+            (folder / name).unlink(missing_ok=True)
+            (folder / name).symlink_to(real)
+    return folder
+
+
+def _write(script: Path, text: str) -> Path:
     if not script.is_file() or script.read_text() != text:
         script.parent.mkdir(parents=True, exist_ok=True)
         script.write_text(text)
@@ -114,7 +145,9 @@ cd / && CARGO_HOME={shlex.quote(str(home))} exec {shlex.quote(str(cargo))} "$@"
     return script
 
 
-def _settings(root: Path, trusted: bool, sysroot_source: Path | None) -> dict[str, object]:
+def _settings(
+    root: Path, trusted: bool, sysroot: Path | None, sysroot_source: Path | None
+) -> dict[str, object]:
     cargo: dict[str, object] = {
         "buildScripts": {"enable": trusted},
         "autoreload": True,
@@ -122,6 +155,8 @@ def _settings(root: Path, trusted: bool, sysroot_source: Path | None) -> dict[st
         "extraEnv": {},
         "targetDir": None,
     }
+    if sysroot:
+        cargo["sysroot"] = str(sysroot)
     if sysroot_source:
         cargo["sysrootSrc"] = str(sysroot_source)
     return {
@@ -158,6 +193,7 @@ DRIVER = Driver(
     install=INSTALL,
     find=find,
     launch=launch,
+    prepare=prepare,
     guards=(
         Guard("build scripts", "cargo.buildScripts.enable false; cargo knows metadata only"),
         Guard("procedural macros", "procMacro.enable false"),
