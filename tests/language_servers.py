@@ -130,9 +130,16 @@ FAMILIES = tuple(SAMPLES)
 class Project:
     """A private tree in `folder` with a family's sample on it, and its server, settled."""
 
-    def __init__(self, folder: Path, family: str, files: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        family: str,
+        files: dict[str, str] | None = None,
+        installed: Installed | None = None,
+    ) -> None:
         self.sample = SAMPLES[family]
-        self.driver, self.installed = require(family)
+        self.driver, found = require(family)
+        self.installed = installed or found
         self.root = folder / "tree"
         self.options = Options(cache=folder / "cache")
         self.texts: dict[str, bytes] = {}

@@ -22,8 +22,9 @@ real={real}
 case " $* " in {questions}) ;; *) exec "$real" "$@" ;; esac
 at={answers}/${{0##*/}}$RUSTC_BOOTSTRAP
 for word do
-    case $word in "" | */..* | */=*) exec "$real" "$@" ;; esac
-    at=$at/.$word/=
+    # These would be other names for the same folder, or be taken for what separates two words.
+    case $word/ in / | *//* | */./* | */../* | */=*) exec "$real" "$@" ;; esac
+    at=$at/=$word/=
 done
 if read -r status 2>/dev/null < "$at/=status" && {cat} "$at/=printed" 2>/dev/null; then
     exit "$status"
