@@ -44,6 +44,7 @@ class Service:
     def __init__(self, coordinator: Coordinator, stop: Callable[[], None]) -> None:
         self._coordinator = coordinator
         self._stop = stop
+        self._version = importlib.metadata.version("nibd")  # reading it takes longer than an answer
         self._started_at = time.time()
         counting, changes = TokenCounting(coordinator.settings), Changes()
         self._blobs = answers.Blobs()
@@ -88,7 +89,7 @@ class Service:
     async def hello(self, params: JsonObject, context: RequestContext) -> Json:
         Parameters(params).done()
         return {
-            "version": importlib.metadata.version("nibd"),
+            "version": self._version,
             "protocol": PROTOCOL_VERSION,
             "pid": os.getpid(),
             "started_at": self._started_at,
