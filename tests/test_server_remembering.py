@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from language_servers import Project, require
+from nibd.repair.servers.driver import Installed, Options
 from nibd.repair.servers.remembering import remembering
+from nibd.repair.servers.rust_analyzer import DRIVER
 
 PROGRAM = """#!/bin/sh
 echo "$RUSTC_BOOTSTRAP $# $*" >> {log}
@@ -147,3 +149,22 @@ def test_rustc_is_asked_nothing_more_for_files_that_come_and_go(tmp_path: Path) 
         project.tell(added="tests/new.rs")
         assert project.ask("tests/new.rs", "made", -1) == {("tests/new.rs", 0, "made")}
         assert log.read_text().splitlines() == at_first
+
+
+def test_cargo_is_itself_again_when_the_repository_is_trusted(tmp_path: Path) -> None:
+    """What lay at its place was one that refuses. The user's crates are found either way."""
+    cargo = tmp_path / "real cargo"
+    cargo.write_text('#!/bin/sh\necho "$1 in $CARGO_HOME at $PWD"\n')
+    cargo.chmod(0o700)
+    tools = {"cargo": cargo, "rustc": tmp_path / "rustc"}
+    options = Options(cache=tmp_path / "cache", cargo_home=tmp_path / "user's")
+
+    def build(trusted: bool) -> tuple[int, bytes]:
+        DRIVER.launch(Installed(tmp_path, "1", tools), tmp_path, replace(options, trusted=trusted))
+        command = [options.cache / "cargo" / "bin" / "cargo", "build"]
+        done = subprocess.run(command, cwd=tmp_path, env={}, capture_output=True, check=False)
+        return done.returncode, done.stdout
+
+    assert build(trusted=False) == (101, b"")
+    assert build(trusted=True) == (0, f"build in {options.cargo_home} at {tmp_path}\n".encode())
+    assert build(trusted=False) == (101, b"")

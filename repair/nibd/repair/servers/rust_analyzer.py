@@ -82,8 +82,9 @@ def launch(installed: Installed, root: Path, options: Options) -> Launch:
     tools = installed.tools
     home, source = options.cache / "cargo", tools.get("sysroot_source")
     cargo, rustc, sysroot = tools["cargo"], tools["rustc"], None
+    script = _trusted_cargo(cargo, options) if options.trusted else _cargo(cargo, options, source)
+    cargo = _write(home / "bin" / "cargo", script)
     if not options.trusted:
-        cargo = _write(home / "bin" / "cargo", _cargo(cargo, options, source))
         sysroot = _sysroot(options.cache / "sysroot", rustc, options)
         rustc = sysroot / "bin" / "rustc"
     env = private_home(options.cache) | {
@@ -109,13 +110,21 @@ def prepare(_: Installed, options: Options) -> None:
     shutil.rmtree(options.cache / _ANSWERS, ignore_errors=True)
 
 
+def _trusted_cargo(cargo: Path, options: Options) -> str:
+    return f'#!/bin/sh\n{_at_home(options)}\nexec {shlex.quote(str(cargo))} "$@"\n'
+
+
+def _at_home(options: Options) -> str:
+    """rust-analyzer finds our cargo in a home of its own; cargo itself has the user's, with the crates."""
+    return f"export CARGO_HOME={shlex.quote(str(options.cargo_home or options.cache / 'cargo'))}"
+
+
 def _cargo(cargo: Path, options: Options, source: Path | None) -> str:
-    home = options.cargo_home or options.cache / "cargo"
     before = f"""case $1 in
 metadata | --version | -V) ;;
 *) echo "only metadata is allowed here" >&2; exit 101 ;;
 esac
-export CARGO_HOME={shlex.quote(str(home))}
+{_at_home(options)}
 cd /"""
     questions = '" --version " | " -V "'
     if source:
