@@ -63,8 +63,8 @@ Weights = Mapping[tuple[Field, str], float]
 """By what the score of a term in a field is multiplied. A term that is not here is not searched."""
 
 FREQUENCY_CACHE_TERMS = 1 << 16
-LOCATED_CACHE_DOCUMENTS = 1 << 14
-"""About 10 MB: to read where a document is takes longer than to score it."""
+LOCATED_CACHE_DOCUMENTS = 1 << 13
+"""At most 6 MB: to read where a document is takes longer than to score it."""
 
 
 @dataclass(frozen=True, slots=True)
