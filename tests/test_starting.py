@@ -18,7 +18,7 @@ from nibd.daemon.commands import _daemon, _starting
 from nibd.daemon.commands._failures import CommandError
 from nibd.daemon.commands._launch import user_paths
 from nibd.daemon.lock import ANOTHER_RUNS, AnotherRunsError, holder, is_held, only_one
-from nibd.ipc.sockets import listen, prepare_folder
+from nibd.ipc.sockets import listen, prepare_folder, socket_path
 from waiting import wait_until
 
 HOLD = """
@@ -160,3 +160,22 @@ def test_who_has_the_number_of_a_daemon_that_ended_is_none(lock: Path) -> None:
     assert holder(lock) is None
     lock.write_text("no number")
     assert holder(lock) is None
+
+
+HASTY = "import sys; from nibd.daemon import main; main.PULSE_S = 0.02; sys.exit(main.main())"
+
+
+def test_a_daemon_whose_socket_was_removed_ends_so_that_another_can_start(lock: Path) -> None:
+    """As when the last session ends, and the user's runtime folder with it."""
+    daemon = subprocess.Popen([sys.executable, "-c", HASTY])
+    try:
+        wait_until(_starting.listens, what="the daemon to listen")
+        paths = user_paths()
+        socket_path(paths.runtime_dir, paths.uid).path.unlink()
+        _starting.await_other(lock)
+        assert not is_held(lock)
+        assert daemon.wait() == 0
+    finally:
+        daemon.kill()
+        daemon.wait()
+    assert "socket_gone" in paths.log_file.read_text()

@@ -14,7 +14,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 
@@ -35,6 +35,7 @@ from nibd.ipc.handlers import Limits
 from nibd.ipc.messages import IpcError
 from nibd.ipc.server import Server
 from nibd.ipc.sockets import listen, prepare_folder, socket_path
+from nibd.stores.file_identity import file_identity
 from nibd.systemd.activation import listen_sockets
 from nibd.systemd.errors import SystemdError
 from nibd.systemd.notify import Notifier
@@ -55,8 +56,9 @@ async def run(
     listeners: list[socket.socket],
     notifier: Notifier,
     log: structlog.stdlib.BoundLogger,
+    is_reachable: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Serve until told to stop, by a signal or by `shutdown`."""
+    """Serve until told to stop, by a signal or by `shutdown`, or until nobody can connect any more."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -82,8 +84,10 @@ async def run(
         log.info("ready", pid=os.getpid(), checkouts=len(coordinator.states))
         notifier.ready(f"{len(coordinator.states)} checkouts")
         pulse = asyncio.ensure_future(_pulse(coordinator, timers, notifier))
+        reachable = asyncio.ensure_future(_while_reachable(is_reachable, stopping, log))
         await stopping.wait()
         pulse.cancel()
+        reachable.cancel()
     finally:
         notifier.stopping()
         log.info("stopping")
@@ -152,6 +156,16 @@ async def _pulse(coordinator: Coordinator, timers: AsyncIOScheduler, notifier: N
         offset = now
 
 
+async def _while_reachable(
+    is_reachable: Callable[[], bool], stopping: asyncio.Event, log: structlog.stdlib.BoundLogger
+) -> None:
+    """Then stop: who holds the lock and can't be reached keeps any other daemon from starting."""
+    while is_reachable():
+        await asyncio.sleep(PULSE_S)
+    log.error("socket_gone")
+    stopping.set()
+
+
 def _limits(settings: Settings) -> Limits:
     return Limits(
         max_request_bytes=settings.daemon.max_message_bytes,
@@ -161,17 +175,21 @@ def _limits(settings: Settings) -> Limits:
 
 
 @contextmanager
-def _listening(environment: MutableMapping[str, str], paths: Paths) -> Iterator[list[socket.socket]]:
-    """The sockets systemd gave, else one of our own, removed at the end."""
+def _listening(
+    environment: MutableMapping[str, str], paths: Paths
+) -> Iterator[tuple[list[socket.socket], Callable[[], bool]]]:
+    """The sockets systemd gave, else one of our own, removed at the end, with what tells whether it is still
+    there: it goes with the user's runtime folder when the last session ends."""
     given = listen_sockets(environment, os.getpid())
     if given:
-        yield given
+        yield given, lambda: True
         return
     path = socket_path(paths.runtime_dir, paths.uid).path
     prepare_folder(path.parent, paths.uid)
     listener = listen(path)
+    made = file_identity(path)
     try:
-        yield [listener]
+        yield [listener], lambda: file_identity(path) == made
     finally:
         path.unlink(missing_ok=True)
 
@@ -193,13 +211,14 @@ def main(environment: MutableMapping[str, str] | None = None, foreground: bool =
         with ExitStack() as stack:
             stack.enter_context(only_one(paths.lock_file))
             registry = Registry(paths.registry_file)  # before anybody can connect: it may be refused
-            listeners = stack.enter_context(_listening(environment, paths))
+            listeners, is_reachable = stack.enter_context(_listening(environment, paths))
             level, bound = settings.daemon.log_level, settings.daemon
             log_file = None if foreground else paths.log_file
             logs.configure(log_file, level, bound.log_max_bytes, bound.log_files)
             notifier = Notifier.from_environment(environment, os.getpid())
             _rarely_look_for_cycles()
-            asyncio.run(run(paths, settings, registry, listeners, notifier, logs.logger("daemon")))
+            log = logs.logger("daemon")
+            asyncio.run(run(paths, settings, registry, listeners, notifier, log, is_reachable))
     except AnotherRunsError as error:
         print(f"nibd: {error}", file=sys.stderr)
         return ANOTHER_RUNS
