@@ -25,7 +25,7 @@ FILES = {
     "lib.go": 'package app\n\nfunc unique() string { return "" }\n\nfunc plain() string { return "" }\n',
     "tagged.go": TAGGED,
 }
-NOT_BUILT = "the language server does not build this file, so what it refers to is not known"
+NOT_BUILT = "the server does not build this file or names too many places, so what it refers to is not known"
 
 
 @pytest.fixture(scope="module")

@@ -200,8 +200,8 @@ class TestReasons:
 
     def test_what_the_server_does_not_build_is_said(self, world: World) -> None:
         assert world.reason("definition", "pkg/left.py", line=1, col=1) == (
-            "pkg/left.py:1:1: unbuilt (read): the language server does not build this file, so what it refers"
-            " to is not known"
+            "pkg/left.py:1:1: unbuilt (read): the server does not build this file or names too many places, "
+            "so what it refers to is not known"
         )
 
     def test_modules_are_no_part_of_names(self, world: World) -> None:

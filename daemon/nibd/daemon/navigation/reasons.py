@@ -91,7 +91,8 @@ def leads_nowhere(asked: Asked, limits: str | None, record: RelationRecord | Non
     if asked.relation and asked.relation.unbuilt:
         if not is_utf8(asked.file.path):
             return f"{what}: the file's name is not UTF-8: no language server is told of it"
-        return f"{what}: the language server does not build this file, so what it refers to is not known"
+        why = "the server does not build this file or names too many places"
+        return f"{what}: {why}, so what it refers to is not known"
     if asked.targets is None:
         return f"{what}: the language server has not answered, so what it refers to is not known"
     if record and record.language == RUST and not record.places:

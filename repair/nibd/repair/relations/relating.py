@@ -420,7 +420,8 @@ class Relating:
         probes = []
         for path in paths[:: max(1, len(paths) // PROBED_FILES)]:
             file = self._file(listing, path)
-            for site in islice(file.sites if file else (), PROBES_A_FILE):
-                assert file is not None, "it has sites"
-                probes.append((path, *file.positions.to_lsp(site.start_byte, "utf-8")))
+            if file is not None:
+                sites = (site for n, site in enumerate(file.sites) if n not in file.crowded)
+                places = (file.positions.to_lsp(site.start_byte, "utf-8") for site in sites)
+                probes += [(path, *place) for place in islice(places, PROBES_A_FILE)]
         return paths, probes

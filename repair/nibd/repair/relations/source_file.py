@@ -17,12 +17,13 @@ from nibd.repair.git import GitSource
 from nibd.repair.languages import CODE_LANGUAGES
 from nibd.repair.relations.families import FAMILY_OF
 from nibd.repair.servers.errors import ServerFailed
+from nibd.repair.servers.server import MOST_PLACES
 from nibd.repair.syntax.sites import FileSymbols, Positions, sites
 from nibd.repair.syntax.units import file_unit
 from nibd.repair.text import decode
 from nibd.stores.bounded_cache import BoundedCache
 from nibd.stores.facts import FactStore
-from nibd.stores.relation_types import FAMILIES, Site
+from nibd.stores.relation_types import FAMILIES, RelationKind, Site
 from nibd.stores.types import BlobId, Level, RepoPath, Skip, Unit
 
 Key = tuple[str, int]
@@ -70,6 +71,16 @@ class SourceFile:
             name = self.path.decode("utf-8", "backslashreplace")
             raise ServerFailed(f"the processor had no time to parse {name}; it is tried at the next commit")
         return () if isinstance(found, Skip) else found
+
+    @cached_property
+    def crowded(self) -> frozenset[int]:
+        """The sites whose name is bound more than `MOST_PLACES` times in their unit: each leads to as many
+        places, and to ask about all of them takes the square of that."""
+        bound = Counter((site.unit, site.name) for site in self.sites if site.kind is RelationKind.WRITE)
+        crowded = {where for where, times in bound.items() if times > MOST_PLACES}
+        if not crowded:
+            return frozenset()
+        return frozenset(n for n, site in enumerate(self.sites) if (site.unit, site.name) in crowded)
 
     @cached_property
     def symbols(self) -> FileSymbols:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from nibd.repair.relations.parts import Part
 from nibd.repair.relations.repair import Resolved
 from nibd.repair.servers.driver import Driver
+from nibd.repair.servers.server import MOST_PLACES
 from nibd.repair.text import is_utf8
 from nibd.stores.relations import UnknownSites
 from nibd.stores.snapshot import Coverage, ViewRecord, resolution_artifact
@@ -67,9 +68,11 @@ def what_lacks(
         said.append(f"{unanswered - unknown} more could not be verified, as it gave no answer then")
     leaves_out = driver.leaves_out
     sites, files = lacking.unbuilt - lacking.unnamed, lacking.unbuilt_files - lacking.unnamed_files
-    if sites and leaves_out:
+    if sites:
         where = f"{_counted(sites, 'sites')} in {_counted(files, 'files')}"
-        said.append(f"nothing is known of {where} that the build leaves out ({leaves_out.why})")
+        left_out = f"that the build leaves out ({leaves_out.why}), or " if leaves_out else ""
+        crowded = f"whose names lead to more than {MOST_PLACES} places"
+        said.append(f"nothing is known of {where} {left_out}{crowded}")
     if lacking.unnamed:
         where = f"{_counted(lacking.unnamed, 'sites')} in {_counted(lacking.unnamed_files, 'files')}"
         said.append(f"nothing is known of {where} with a name that is not UTF-8, which no server is told of")

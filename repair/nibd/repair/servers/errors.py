@@ -29,7 +29,8 @@ class Unknown:
 
     `transient` tells that the server itself asks to be asked again (its content changed meanwhile).
     `message` is that of the server's error response, empty where there was none. `unbuilt`: the server says
-    by it that it does not build the file, and the file says why; or there is no such file for any server.
+    by it that it does not build the file, and the file says why; or there is no such file for any server; or
+    it names too many places.
     """
 
     reason: str
@@ -41,3 +42,9 @@ class Unknown:
 NOT_UTF8 = Unknown("the file's name is not UTF-8", unbuilt=True)
 """Of a file that the private tree leaves out for that: ty dies of such a name, gopls loses the package around
 it, and rust-analyzer panics. So no server is asked, though clangd and TypeScript could be."""
+
+
+def too_many(most: int) -> Unknown:
+    """Of a name that is bound again and again: what it refers to is as good as unknown, and asked again it
+    would be the same."""
+    return Unknown(f"it names more than {most} places", message="too many places", unbuilt=True)

@@ -26,7 +26,7 @@ from typing import BinaryIO
 
 from pylsp_jsonrpc.streams import JsonRpcStreamReader, JsonRpcStreamWriter
 
-from nibd.repair.servers.errors import Unknown
+from nibd.repair.servers.errors import Unknown, too_many
 from nibd.repair.servers.inbound import METHOD_NOT_FOUND, ClientSide, Json, MethodNotFound
 from nibd.repair.servers.outbox import Outbox
 from nibd.repair.servers.process import ServerProcess
@@ -99,9 +99,13 @@ class Connection:
         timeout_s: float = PATIENCE_S,
         urgent: bool = False,
         interrupt: Callable[[], None] = lambda: None,
+        most: int | None = None,
     ) -> list[Answer]:
-        """Ask for each of `params_list`, at most `window` at a time; answers in the same order."""
-        batch = _Batch()
+        """Ask for each of `params_list`, at most `window` at a time; answers in the same order.
+
+        A list of more than `most` is not kept, not even until the others are there: it is `Unknown`.
+        """
+        batch = _Batch(most)
         source = iter(params_list)
         more = True
         while more and self._dead is None:
@@ -219,7 +223,10 @@ class Connection:
             return  # too late: it was given up
         batch, index = waiter
         error = message.get("error")
-        self._file(batch, index, message.get("result") if error is None else _refused(error))
+        answer = message.get("result") if error is None else _refused(error)
+        if batch.most is not None and isinstance(answer, list) and len(answer) > batch.most:
+            answer = too_many(batch.most)
+        self._file(batch, index, answer)
 
     def _file(self, batch: _Batch, index: int, answer: Answer) -> None:
         """By the reader, or by whoever finds that the server is gone: of any thread's batch."""
@@ -248,9 +255,10 @@ class Connection:
 class _Batch:
     """Questions asked together. `sent` is written by who asks, `received` under the connection's lock."""
 
-    __slots__ = ("answers", "received", "sent", "target")
+    __slots__ = ("answers", "most", "received", "sent", "target")
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None) -> None:
+        self.most = most
         self.answers: list[Answer] = []
         self.sent = 0
         self.received = 0
