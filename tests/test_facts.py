@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from lexical_corpus import LANGUAGE, MadeFile, facts_of, made_file
 from nibd.stores.bounded_cache import BoundedCache
 from nibd.stores.errors import CorruptFacts, StoreError
-from nibd.stores.fact_terms import TermCounts, pack_terms
+from nibd.stores.fact_terms import TermCounts, pack_terms, term_hash
 from nibd.stores.facts import EncodedFact, FactStore
 from nibd.stores.types import BlobId, Facts, Skip, UnitTerms
 
@@ -122,7 +123,7 @@ def test_packed_counts_equal_the_counts_they_were_packed_from(
     assert counts.file_length == sum(whole.values())
 
 
-def test_a_file_with_a_vocabulary_past_two_bytes_is_packed_wide(store: FactStore) -> None:
+def test_a_file_with_a_vocabulary_past_two_bytes_is_packed_as_others_are(store: FactStore) -> None:
     whole = UnitTerms({f"w{n}": 1 for n in range(70_000)})
     facts = replace(facts_of(OTHER), file_terms=whole)
     store.put_many([(OTHER.blob, LANGUAGE, facts)])
@@ -213,3 +214,20 @@ def test_the_cache_stays_within_its_bytes() -> None:
     cache.put(0, "huge", 101)
     assert cache.get(0) is None
     assert cache.size_bytes <= 70
+
+
+def test_occurrences_are_the_counts_of_each_group() -> None:
+    facts = replace(facts_of(FILE), file_terms=UnitTerms({"run": 70_000, "job": 1}))
+    counts = TermCounts(pack_terms(facts))
+    terms = ["absent", "job", "run"]
+    found = counts.occurrences(np.array([term_hash(term) for term in terms], np.uint64))
+    told = {
+        (terms[number], int(group)): int(times)
+        for number, groups, counted in zip(found.terms, found.groups, found.counts, strict=True)
+        for group, times in zip(groups, counted, strict=True)
+    }
+    by_group = counts.by_group(counts.vocabulary())
+    assert told == {
+        (term, at): held[term] for at, held in enumerate(by_group) for term in terms if term in held
+    }
+    assert told["run", counts.file_group] == 70_000

@@ -30,6 +30,7 @@ class Asked:
 
     folder: Path
     before: str = ""
+    passed_over: str = "''"
     script: Path = field(init=False)
 
     def __post_init__(self) -> None:
@@ -37,7 +38,7 @@ class Asked:
         real.write_text(PROGRAM.format(log=f"'{self.log}'"))
         real.chmod(0o700)
         self.script = self.folder / "script"
-        self.script.write_text(remembering(real, self.answers, QUESTIONS, self.before))
+        self.script.write_text(remembering(real, self.answers, QUESTIONS, self.before, self.passed_over))
         self.script.chmod(0o700)
 
     @property
@@ -88,12 +89,15 @@ def test_questions_that_differ_are_not_taken_for_each_other(asked: Asked) -> Non
         ("--print", ".."),
         ("--print", "a"),
         ("--print", "-V"),
+        ("--print", "status"),
+        ("--print", "printed", "status"),
     ]
     for _ in range(2):
         assert [asked.ask(*each) for each in questions] == [asked.expected(*each) for each in questions]
-    other = {"RUSTC_BOOTSTRAP": "1"}
-    assert asked.ask("--print", "a", **other) == asked.expected("--print", "a", **other)
-    assert asked.runs == len(questions) + 1
+    for bootstrap in ("1", "/../../escaped"):
+        other = {"RUSTC_BOOTSTRAP": bootstrap}
+        assert asked.ask("--print", "a", **other) == asked.expected("--print", "a", **other)
+    assert asked.runs == len(questions) + 2
 
 
 def test_words_that_look_like_what_separates_them_are_none(asked: Asked) -> None:
@@ -117,13 +121,40 @@ def test_an_answer_that_can_t_be_kept_is_given_all_the_same(asked: Asked) -> Non
     assert asked.runs == 2
 
 
-@pytest.mark.parametrize("lost", ["=status", "=printed"])
+@pytest.mark.parametrize("lost", ["status", "printed"])
 def test_half_an_answer_is_asked_for_again(asked: Asked, lost: str) -> None:
     asked.ask("-V")
     (kept,) = asked.answers.rglob(lost)
     kept.unlink()
     assert [asked.ask("-V") for _ in range(2)] == [asked.expected("-V")] * 2
     assert asked.runs == 2
+
+
+@pytest.mark.parametrize("status", [137, 127])
+def test_what_was_killed_or_not_there_is_asked_again(asked: Asked, status: int) -> None:
+    real = asked.folder / "real one"
+    healthy = real.read_text()
+    real.write_text(f"#!/bin/sh\nexit {status}\n")
+    assert asked.ask("-V") == (status, b"")
+    real.write_text(healthy)
+    assert asked.ask("-V") == asked.expected("-V")
+
+
+def test_what_is_passed_over_is_no_part_of_a_question(tmp_path: Path) -> None:
+    asked = Asked(tmp_path, passed_over="--lockfile-path")
+    first = asked.ask("--print", "--lockfile-path", "/tmp/a", "b")
+    assert asked.ask("--print", "--lockfile-path", "/tmp/c", "b") == first
+    assert asked.ask("--print", "--lockfile-path", "/tmp/c", "d") != first
+    assert asked.runs == 2
+
+
+def test_a_toolchain_that_took_the_place_of_another_is_linked_to(tmp_path: Path) -> None:
+    options = Options(cache=tmp_path / "cache")
+    for name in ("old", "new"):
+        (tmp_path / name / "lib").mkdir(parents=True)
+        tools = {"cargo": tmp_path / name / "bin" / "cargo", "rustc": tmp_path / name / "bin" / "rustc"}
+        DRIVER.launch(Installed(tmp_path, "1", tools), tmp_path, options)
+        assert (options.cache / "sysroot" / "lib").readlink() == tmp_path / name / "lib"
 
 
 def test_what_comes_before_may_refuse(tmp_path: Path) -> None:

@@ -78,10 +78,11 @@ def query_terms(understood: Understood, generation: LexicalGeneration) -> QueryT
             groups.append(Group(said.text, said.terms, idf(documents, files), weighed))
     groups.sort(key=lambda group: (-group.importance, group.text))
     kept = groups[: weights.MOST_TERMS]
-    return _packed(kept, len(groups))
+    return packed(kept, len(groups))
 
 
-def _packed(groups: Sequence[Group], found: int) -> QueryTerms:
+def packed(groups: Sequence[Group], found: int) -> QueryTerms:
+    """`groups` are by falling importance."""
     # The stem of one word may be how another is spelt (`parameterized` and `parameter`): it counts once, for
     # the less important of the two.
     of_term = {term: at for at, group in enumerate(groups) for term in group.terms}

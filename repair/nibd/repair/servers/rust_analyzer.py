@@ -129,7 +129,8 @@ cd /"""
     questions = '" --version " | " -V "'
     if source:
         questions += f' | *" --manifest-path "{shlex.quote(str(source))}/*'
-    return remembering(cargo, options.cache / _ANSWERS, questions, before)
+    # rust-analyzer gives the library's lock file by another name each time.
+    return remembering(cargo, options.cache / _ANSWERS, questions, before, "--lockfile-path")
 
 
 def _sysroot(folder: Path, rustc: Path, options: Options) -> Path:
@@ -140,17 +141,21 @@ def _sysroot(folder: Path, rustc: Path, options: Options) -> Path:
     )
     for name in ("lib", "libexec"):
         real = rustc.parent.parent / name
-        if real.is_dir() and not (folder / name).exists():
-            (folder / name).unlink(missing_ok=True)
-            (folder / name).symlink_to(real)
+        link = folder / name
+        if link.is_symlink() and link.readlink() != real:
+            link.unlink()
+        if real.is_dir() and not link.is_symlink():
+            link.symlink_to(real)
     return folder
 
 
 def _write(script: Path, text: str) -> Path:
     if not script.is_file() or script.read_text() != text:
         script.parent.mkdir(parents=True, exist_ok=True)
-        script.write_text(text)
-        script.chmod(0o700)
+        made = script.with_name(f"{script.name}.{os.getpid()}")
+        made.write_text(text)
+        made.chmod(0o700)
+        made.replace(script)
     return script
 
 
