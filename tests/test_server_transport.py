@@ -258,8 +258,8 @@ def test_no_question_is_lost_where_two_threads_find_at_once_that_the_server_is_g
 ) -> None:
     made: list[Switching] = []
 
-    def batch() -> Switching:
-        made.append(Switching())
+    def batch(most: int | None) -> Switching:
+        made.append(Switching(most))
         return made[-1]
 
     monkeypatch.setattr(transport, "_Batch", batch)

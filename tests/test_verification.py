@@ -7,7 +7,7 @@ import signal
 import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 import psutil
@@ -43,7 +43,12 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 def verifiers(daemon: Daemon) -> list[psutil.Process]:
     assert daemon.process is not None
     children = psutil.Process(daemon.process.pid).children()
-    return [child for child in children if "nibd.daemon.verifier" in child.cmdline()]
+    found = []
+    for child in children:
+        with suppress(psutil.NoSuchProcess):  # it ended meanwhile; a zombie is one too
+            if "nibd.daemon.verifier" in child.cmdline():
+                found.append(child)
+    return found
 
 
 def connections(daemon: Daemon) -> int:
