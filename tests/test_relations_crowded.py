@@ -17,7 +17,7 @@ from nibd.stores.relation_types import UNBUILT
 from nibd.stores.types import Assurance
 from relations_world import World
 
-TIMES = 2 * MOST_PLACES
+TIMES = MOST_PLACES + 20
 CROWDED = "from lib import greet\n" + "word = greet(word)\n" * TIMES
 FILES = {
     "lib.py": "def greet(name):\n    return name\n",

@@ -33,7 +33,7 @@ from nibd.stores.structure import ListingId, StructureStore
 from nibd.stores.types import Assurance, FileVersion, ProfileId, RepoPath, Skip, State, TreeId, View
 from nibd.stores.verifications import VerificationStore
 
-RELATIONS_VERSION = "relations-6"
+RELATIONS_VERSION = "relations-7"
 """Raise it with any change of what a site is, how a target is named, or which files and texts servers read:
 relations are kept under it."""
 CERTAIN = frozenset({Assurance.VERIFIED, Assurance.EXACT})

@@ -28,7 +28,6 @@ _DOTTED = re.compile(rb"(?:[\w$\x80-\xff]+\.)+(?=[\w$\x80-\xff]+\Z)")
 _MAX_EXTERNAL_BYTES = 4 * 1024 * 1024
 _CACHE_BYTES = 32 * 1024 * 1024
 _MAX_KNOWN = 200_000
-FEW_SITES = 1_000
 _FUNC = re.compile(rb"func[ \t]+(?=\w)")
 """Where gopls has one of Go's own functions begin."""
 _QUOTES = (b'"', b"'", b"`")
@@ -45,9 +44,6 @@ class Question:
     starts: Sequence[int] | None = None
 
     def without_crowded(self) -> Question:
-        """Of few sites all: what is found of them costs less than a look at all sites of the file."""
-        if self.starts is not None and len(self.indexes) <= FEW_SITES:
-            return self
         crowded = self.file.crowded
         if crowded.isdisjoint(self.indexes):
             return self

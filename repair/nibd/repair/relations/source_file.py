@@ -75,7 +75,10 @@ class SourceFile:
     @cached_property
     def crowded(self) -> frozenset[int]:
         """The sites whose name is bound more than `MOST_PLACES` times in their unit: each leads to as many
-        places, and to ask about all of them takes the square of that."""
+        places in ty's answers, and to ask about all of them takes the square of that. Other servers name the
+        one declaration. It follows from the text alone, so a repair leaves out what a rebuild does."""
+        if self.language != "python" or self.content.count(b"=") <= MOST_PLACES:
+            return frozenset()
         bound = Counter((site.unit, site.name) for site in self.sites if site.kind is RelationKind.WRITE)
         crowded = {where for where, times in bound.items() if times > MOST_PLACES}
         if not crowded:
